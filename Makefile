@@ -1,0 +1,40 @@
+# The developer's front door. Needs python3 (3.11 or newer), git and make; the rest comes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test check docs wheel clean
+
+run: .venv/run  ## install, make a database, harvest one repository, ask it twice
+	$(BIN)/kwdb init
+	$(BIN)/kwdb ingest deepgemm --no-api
+	$(BIN)/kwdb search UMMA --limit 3
+	$(BIN)/kwdb sql "SELECT repo, decision, count(*) AS pull_requests FROM pr_overview GROUP BY repo, decision"
+
+test: .venv/test check  ## lint, types, layering and the whole suite
+	$(BIN)/python -m pytest -q -n 2
+
+check: .venv/test  ## lint, types, layering
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+docs: .venv/test  ## write what is generated
+	$(BIN)/python -m kwdb.schema_reference > docs/schema.md
+
+wheel: .venv/test  ## build the wheel into dist/
+	$(BIN)/python -m build --wheel
+
+clean:  ## remove what make made
+	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/run: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	touch $@
+
+.venv/test: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	touch $@

@@ -1,0 +1,1 @@
+"""Everything that touches a GPU: kernels, their compilation, verification and timing."""

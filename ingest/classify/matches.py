@@ -1,0 +1,193 @@
+"""Where the rules of the tag tables match a change: title, body, paths and changed lines.
+
+One mention is enough in a title. In a diff a rule asks for a number of changed lines, in a release
+of thousands of lines and hundreds of files for more of both: what is said once there is not its
+topic.
+"""
+
+import re
+import string
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ingest.classify.diff import ChangedLine, FileDiff
+from ingest.classify.gate import Gate
+from ingest.classify.paths import is_silent, speaking
+from ingest.classify.rules import Rule, tag_tables
+from ingest.classify.texts import MAX_TITLE, quieted
+from kwdb.records import Change, Evidence
+
+_LINES_PER_MENTION, _PATHS_PER_MENTION = 1000, 50
+_REACH = 300  # characters of a line that are read on either side of a literal
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What one rule found in one place, with its weight."""
+
+    rule: Rule
+    facet: str
+    weight: float
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class _PathHit:
+    """What a rule matched first, in which path, and in how many paths."""
+
+    text: str
+    path: str
+    count: int
+
+
+@lru_cache(maxsize=1)
+def _rules() -> tuple[tuple[str, Rule], ...]:
+    return tuple((table.facet, rule) for table in tag_tables() for rule in table.rules)
+
+
+@lru_cache(maxsize=1)
+def _gate() -> Gate:
+    return Gate([rule for _, rule in _rules()])
+
+
+def _candidates(where: str, lowered: str) -> list[tuple[int, str, Rule]]:
+    known = [(number, *_rules()[number]) for number in _gate().candidates(lowered)]
+    return [row for row in known if where in row[2].places]
+
+
+def find_matches(change: Change, files: tuple[FileDiff, ...] | None) -> list[Match]:
+    """Return every rule that matches `change`, at most once for each place."""
+    return [*_text_matches(change), *_path_matches(change), *_diff_matches(files or ())]
+
+
+def _search(rule: Rule, text: str, lowered: str) -> Iterator[re.Match[str]]:
+    present = [fragment for fragment in rule.fragments if fragment.literal in lowered]
+    for fragment in present:
+        for start, end in _windows(fragment.literal, lowered):
+            for match in fragment.regex.finditer(text, start, end):
+                if match.end() < end or not text[end : end + 1].isalnum():
+                    yield match
+
+
+def _windows(literal: str, lowered: str) -> Iterator[tuple[int, int]]:
+    """The stretches of lines around each `literal`: only there can its fragment match."""
+    at = lowered.find(literal)
+    while at >= 0:
+        start = lowered.rfind("\n", max(0, at - _REACH), at) + 1 or max(0, at - _REACH)
+        end = lowered.find("\n", at, at + _REACH)
+        end = min(len(lowered), at + _REACH) if end < 0 else end
+        yield start, end
+        at = lowered.find(literal, max(end, at + 1))
+
+
+def _lowered(text: str) -> str:
+    """Lower case with every offset kept: a few letters become two when lowered (İ)."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.translate(_LOWER)
+
+
+def _admits(rule: Rule, line: str) -> bool:
+    if rule.unless is not None and rule.unless.search(line):
+        return False
+    return rule.context is None or rule.context.search(line) is not None
+
+
+def _text_matches(change: Change) -> Iterator[Match]:
+    body = quieted(change.body)
+    for where, text, shown in (
+        ("title", change.title[:MAX_TITLE], change.title),
+        ("body", body, change.body),
+    ):
+        lowered = _lowered(text)
+        for _, facet, rule in _candidates(where, lowered):
+            found = _in_text(rule, text, lowered)
+            if found is not None:
+                yield Match(rule, facet, rule.places[where], _text_evidence(where, shown, found))
+
+
+def _text_evidence(where: str, text: str, match: re.Match[str]) -> Evidence:
+    line = text.count("\n", 0, match.start()) + 1 if where == "body" else None
+    return Evidence(where, text[match.start() : match.end()], line=line)
+
+
+def _in_text(rule: Rule, text: str, lowered: str) -> re.Match[str] | None:
+    for match in _search(rule, text, lowered):
+        if not (rule.unless or rule.context) or _admits(rule, _line_around(text, match)):
+            return match
+    return None
+
+
+def _line_around(text: str, match: re.Match[str]) -> str:
+    left, right = max(0, match.start() - _REACH), min(len(text), match.end() + _REACH)
+    start = text.rfind("\n", left, match.start()) + 1 or left
+    end = text.find("\n", match.end(), right)
+    return text[start : right if end < 0 else end]
+
+
+@lru_cache(maxsize=1 << 17)
+def _path_hits(path: str) -> tuple[tuple[int, str], ...]:
+    """The rules, by number, that match `path`, each with the matched text."""
+    lowered, hits = _lowered(path), []
+    for number, _, rule in _candidates("path", lowered):
+        match = next(_search(rule, path, lowered), None)
+        if match is not None and _admits(rule, path):
+            hits.append((number, match[0]))
+    return tuple(hits)
+
+
+def _path_matches(change: Change) -> Iterator[Match]:
+    paths = sorted(speaking(change.paths))
+    found: dict[int, _PathHit] = {}
+    for path in paths:
+        for number, text in _path_hits(path):
+            first = found.get(number, _PathHit(text, path, 0))
+            found[number] = replace(first, count=first.count + 1)
+    needed = 1 + len(paths) / _PATHS_PER_MENTION
+    for number, hit in sorted(found.items()):
+        facet, rule = _rules()[number]
+        weight = rule.places["path"] * min(1.0, (hit.count + 0.5) / needed)
+        yield Match(rule, facet, weight, Evidence("path", hit.text, path=hit.path))
+
+
+def _diff_matches(files: Iterable[FileDiff]) -> Iterator[Match]:
+    code = [file for file in files if not is_silent(file.path)]
+    lines = [(line, file.path) for file in code for line in file.lines]
+    text = "\n".join(line.text for line, _ in lines)
+    lowered, starts = _lowered(text), _starts(lines)
+    for _, facet, rule in _candidates("diff", lowered):
+        weight = rule.places["diff"]
+        hits = sorted(_hit_lines(rule, text, lowered, starts).items())
+        if hits:
+            needed = rule.lines + max(0.0, (len(lines) - 500) / _LINES_PER_MENTION)
+            count = _new_lines(rule, [lines[number][0].sign for number, _ in hits])
+            line, path = lines[hits[0][0]]
+            evidence = Evidence("diff", hits[0][1], line=line.number, path=path)
+            if count:
+                yield Match(rule, facet, weight * min(1.0, count / needed), evidence)
+
+
+def _new_lines(rule: Rule, signs: list[str]) -> float:
+    """Count lines that bring the token in; of those rewritten around it, a rule's share."""
+    added = signs.count("+")
+    removed = len(signs) - added
+    return max(0, added - removed) + rule.rewritten * min(added, removed)
+
+
+def _starts(lines: list[tuple[ChangedLine, str]]) -> list[int]:
+    starts, at = [], 0
+    for line, _ in lines:
+        starts.append(at)
+        at += len(line.text) + 1
+    return starts
+
+
+def _hit_lines(rule: Rule, text: str, lowered: str, starts: list[int]) -> dict[int, str]:
+    hits: dict[int, str] = {}
+    for match in _search(rule, text, lowered):
+        number = bisect_right(starts, match.start()) - 1
+        if number not in hits and _admits(rule, _line_around(text, match)):
+            hits[number] = match[0]
+    return hits

@@ -1,0 +1,274 @@
+"""The stages of a harvest; each stands alone, moves its own cursor and can be run again.
+
+    refs      one request to the remote: branch tip, heads of all pull requests
+    mirror    a clone without blobs, or a fetch
+    commits   first-parent history that is not stored yet, with paths
+    link      what each new commit does to pull requests (again for all when the rules change)
+    classify  decision, tags and page of each pull request that these rules have not seen
+
+A stage that was killed leaves whole batches behind and goes on after them. What a rewritten
+branch no longer has is marked, never deleted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from ingest.classify import classify, ruleset
+from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
+from ingest.gitlog import read_commits
+from ingest.landing import settle
+from ingest.linker import LINKER, History, link
+from kwdb.config import Settings
+from kwdb.db import read_transaction, write_transaction
+from kwdb.errors import UserError
+from kwdb.locks import exclusive
+from kwdb.records import Change, CommitRecord, LinkRecord
+from kwdb.store import harvest as store
+from kwdb.store.verdicts import (
+    RepositoryRow,
+    due_for_classification,
+    store_verdicts,
+    tag_keys,
+)
+
+T = TypeVar("T")
+Report = Callable[[str, int, int | None], None]
+"""Called with a stage, what it has done and, where known, the total."""
+
+BATCH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a person may ask of a harvest; `since` reads no commit before that day, this time."""
+
+    since: date | None = None
+    full: bool = False
+    command: str = "ingest"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One repository being harvested."""
+
+    engine: sa.Engine
+    settings: Settings
+    repository: RepositoryRow
+    names: frozenset[str]
+    options: Options
+    report: Report
+
+    @property
+    def url(self) -> str:
+        """Where the repository is cloned from."""
+        return f"{self.settings.clone_base}/{self.repository.full_name}"
+
+    @property
+    def mirror(self) -> Path:
+        """Where its mirror lies."""
+        return self.settings.cache_dir / "mirrors" / f"{self.repository.full_name}.git"
+
+
+def harvest(job: Job) -> dict[str, Any]:
+    """Run all stages for one repository and return their counts.
+
+    Raises:
+        UserError: the remote, the mirror or the database cannot be used, or another harvest of
+            this repository is at work; what was stored before stays.
+    """
+    with exclusive(job.mirror.with_suffix(".lock"), job.repository.full_name):
+        with write_transaction(job.engine) as connection:
+            run = store.start_run(connection, job.repository.id, job.options.command)
+        try:
+            stages = _run_stages(job)
+        except UserError as exc:
+            _finish(job, run, "failed", {}, str(exc))
+            raise
+        summary = {"repo": job.repository.slug, "status": "done", "stages": stages}
+        summary["rows_written"] = sum(counts.get("rows_written", 0) for counts in stages.values())
+        _finish(job, run, "done", summary, None)
+        return summary
+
+
+def _finish(job: Job, run: int, status: str, summary: dict[str, Any], message: str | None) -> None:
+    with write_transaction(job.engine) as connection:
+        store.finish_run(connection, run, status, summary, message)
+
+
+def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
+    refs = list_remote(job.url, job.repository.default_branch)
+    stages = {"refs": _store_refs(job, refs)}
+    moved = update_mirror(job.mirror, job.url, refs, partial(job.report, "mirror"))
+    stages["mirror"] = {"updated": moved, "tip": refs.tip}
+    stages["commits"] = _store_history(job, refs)
+    stages["link"] = _link(job, refs)
+    stages["classify"] = _classify(job)
+    return stages
+
+
+def _store_refs(job: Job, refs: RemoteRefs) -> dict[str, Any]:
+    with write_transaction(job.engine) as connection:
+        if job.repository.default_branch is None:
+            store.set_default_branch(connection, job.repository.id, refs.branch)
+        written = store.store_pull_heads(connection, job.repository.id, refs.pull_heads)
+    return {"pull_requests": len(refs.pull_heads), "rows_written": written}
+
+
+def _store_history(job: Job, refs: RemoteRefs) -> dict[str, Any]:
+    """Add commits that are not stored, oldest first; mark those the branch no longer has."""
+    repository = job.repository.id
+    with read_transaction(job.engine) as connection:
+        cursor = store.get_cursor(connection, repository, "commits")["cursor"]
+        known = {} if cursor == refs.tip else store.known_shas(connection, repository)
+    if cursor == refs.tip and not job.options.full:
+        return {"commits": 0, "vanished": 0, "rows_written": 0}
+    shas = first_parent_shas(job.mirror, refs.branch)
+    on_branch = set(shas)
+    vanished = [sha for sha, reachable in known.items() if reachable and sha not in on_branch]
+    returned = [sha for sha in shas if known.get(sha) is False]
+    missing = [sha for sha in shas if sha not in known]
+    count, written = _store_commits(job, missing)
+    _mark(job, vanished, returned)
+    if job.options.since is None:
+        with write_transaction(job.engine) as connection:
+            store.set_cursor(connection, repository, "commits", refs.tip, "1")
+    return {
+        "commits": count,
+        "vanished": len(vanished),
+        "rows_written": written + len(vanished) + len(returned),
+    }
+
+
+def _store_commits(job: Job, missing: Sequence[str]) -> tuple[int, int]:
+    keys, done, written = store.PathKeys(), 0, 0
+    wanted = filter(partial(_is_wanted, job.options), read_commits(job.mirror, missing))
+    for batch in _batches(wanted, BATCH):
+        with write_transaction(job.engine) as connection:
+            written += store.store_commits(connection, job.repository.id, batch, keys)
+        done += len(batch)
+        job.report("commits", done, len(missing))
+    return done, written
+
+
+def _is_wanted(options: Options, commit: CommitRecord) -> bool:
+    return options.since is None or commit.committed_at.date() >= options.since
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    stream = iter(items)
+    while batch := list(islice(stream, size)):
+        yield batch
+
+
+def _mark(job: Job, vanished: Sequence[str], returned: Sequence[str]) -> None:
+    if not vanished and not returned:
+        return
+    with write_transaction(job.engine) as connection:
+        touched = {
+            key
+            for shas, reachable in ((vanished, False), (returned, True))
+            for key in store.set_reachable(connection, job.repository.id, shas, reachable=reachable)
+        }
+        _settle(connection, touched)
+
+
+def _settle(connection: sa.Connection, keys: Iterable[int]) -> int:
+    events = store.landing_events(connection, sorted(keys))
+    return store.store_landings(connection, [settle(key, found) for key, found in events.items()])
+
+
+def _link(job: Job, refs: RemoteRefs) -> dict[str, Any]:
+    """Link the commits after the cursor; all of them when the rules of the linker changed."""
+    version = f"{LINKER}-{job.repository.landing}"
+    with read_transaction(job.engine) as connection:
+        cursor = store.get_cursor(connection, job.repository.id, "link")
+        numbers = store.pull_request_keys(connection, job.repository.id)
+        is_current = cursor["version"] == version and not job.options.full
+        start = int(cursor["cursor"] or 0) if is_current else 0
+        total = store.count_commits(connection, job.repository.id, after=start)
+    history = History(job.names, job.repository.landing, refs.pull_heads)
+    linked = written = 0
+    if total:
+        for batch in _linkable(job, history, start):
+            written += _store_links(job, history, batch, numbers, version)
+            linked += len(batch)
+            job.report("link", linked, total)
+    return {"commits": linked, "rows_written": written}
+
+
+def _linkable(job: Job, history: History, start: int) -> Iterator[list[tuple[int, CommitRecord]]]:
+    """Yield batches of the commits after `start`, once `history` remembers those before it."""
+    with read_transaction(job.engine) as connection:
+        for commit, links in store.linked_commits(connection, job.repository.id, until=start):
+            history.remember(commit.sha, commit.subject, commit.message, links)
+    after = start
+    while True:
+        with read_transaction(job.engine) as connection:
+            batch = store.read_commits(connection, job.repository.id, after, BATCH)
+        if not batch:
+            return
+        yield batch
+        after = batch[-1][0]
+
+
+def _store_links(
+    job: Job,
+    history: History,
+    batch: Sequence[tuple[int, CommitRecord]],
+    numbers: dict[int, int],
+    version: str,
+) -> int:
+    links: dict[int, list[LinkRecord]] = {}
+    for key, commit in batch:
+        links[key] = link(commit, history)
+        history.remember(commit.sha, commit.subject, commit.message, links[key])
+    wanted = {found.number for part in links.values() for found in part}
+    repository = job.repository.id
+    with write_transaction(job.engine) as connection:
+        written = store.ensure_pull_requests(connection, repository, wanted, numbers)
+        touched = store.linked_pull_requests(connection, links)
+        written += store.store_links(connection, links, numbers)
+        _settle(connection, touched | {numbers[number] for number in wanted})
+        store.set_cursor(connection, repository, "link", str(batch[-1][0]), version)
+    return written
+
+
+def _classify(job: Job) -> dict[str, Any]:
+    """Decide on every pull request that the present rules have not seen."""
+    rules = ruleset()
+    counts: dict[str, Any] = {"include": 0, "exclude": 0, "defer": 0, "rows_written": 0}
+    with read_transaction(job.engine) as connection:
+        keys = tag_keys(connection)
+    after = done = 0
+    while True:
+        with read_transaction(job.engine) as connection:
+            due = due_for_classification(connection, job.repository.id, rules, BATCH, after)
+        if not due:
+            return counts
+        judged = [(row, classify(_change(job.repository, row))) for row in due]
+        with write_transaction(job.engine) as connection:
+            counts["rows_written"] += store_verdicts(
+                connection, job.repository, judged, rules, keys
+            )
+        for _, verdict in judged:
+            counts[verdict.decision] += 1
+        after, done = due[-1]["id"], done + len(due)
+        job.report("classify", done, None)
+
+
+def _change(repository: RepositoryRow, row: dict[str, Any]) -> Change:
+    return Change(
+        repo=repository.full_name,
+        number=row["number"],
+        title=row["title"] or "",
+        body=row["body"] or "",
+        paths=tuple(row["paths"]),
+        labels=tuple(row["labels"]),
+    )

@@ -1,0 +1,73 @@
+"""The `kwdb` command and its one place where errors become messages and exit codes.
+
+Exit codes: 0 done (also when nothing was found), 1 an error with one message, 2 wrong usage,
+3 done but incomplete. Commands import what they need when they run, so that `--help` is quick and
+nothing needs a GPU library or a driver.
+"""
+
+import os
+import sys
+
+import typer
+
+from kwdb import __version__
+from kwdb.cli import database, harvest, lines, reading
+from kwdb.errors import UserError
+
+app = typer.Typer(
+    name="kwdb",
+    help="What is known about GPU-kernel optimisation, and how far each fact can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kwdb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """What is known about GPU-kernel optimisation, and how far each fact can be trusted."""
+
+
+app.command("init")(database.init)
+app.add_typer(database.app, name="db")
+app.command("ingest")(harvest.ingest)
+for _command in (
+    reading.search,
+    reading.show,
+    reading.resolve,
+    reading.explain,
+    reading.status,
+    reading.sql,
+):
+    app.command(_command.__name__)(_command)
+app.command("classify")(lines.classify)
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    try:
+        app()
+    except UserError as exc:
+        sys.exit(_fail(str(exc)))
+    except KeyboardInterrupt:
+        sys.exit(_fail("interrupted; what was stored stays, the same command goes on from there"))
+    except BrokenPipeError:
+        # The reader has gone, e.g. `kwdb db dump | head`; nothing may be flushed to it any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"kwdb: {message}\n")
+    return 1

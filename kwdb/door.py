@@ -1,0 +1,153 @@
+"""The read-only door: somebody else's SQL runs here, and nothing but reading can happen.
+
+What is allowed is decided by the engine, never by the text. On SQLite the file is opened
+read-only and an authorizer permits four actions: SELECT, READ, RECURSIVE and a list of functions
+(`mode=ro` alone would let ATTACH and VACUUM INTO write other files). On PostgreSQL the query is
+the body of a cursor in a read-only transaction, in the extended protocol, which takes one
+statement only, with the reader role where it exists.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kwdb.errors import QueryError
+
+MAX_BYTES = 16 * 1024 * 1024
+
+_STEPS_BETWEEN_CHECKS = 10_000
+# fmt: off
+_FUNCTIONS = frozenset((
+    "abs", "avg", "bm25", "ceil", "ceiling", "changes", "char", "coalesce", "concat",
+    "concat_ws", "count", "cume_dist", "date", "datetime", "dense_rank", "exp", "first_value",
+    "floor", "format", "glob", "group_concat", "hex", "highlight", "ifnull", "iif", "instr",
+    "json", "json_array", "json_array_length", "json_each", "json_extract",
+    "json_group_array", "json_group_object", "json_object", "json_quote", "json_tree",
+    "json_type", "json_valid", "julianday", "lag", "last_value", "lead", "length", "like",
+    "likelihood", "likely", "ln", "log", "log10", "log2", "lower", "ltrim", "match", "max",
+    "min", "mod", "nth_value", "ntile", "nullif", "octet_length", "percent_rank", "pi", "pow",
+    "power", "printf", "quote", "rank", "replace", "round", "row_number", "rtrim", "sign",
+    "snippet", "sqrt", "strftime", "string_agg", "substr", "substring", "sum", "time",
+    "timediff", "total", "trim", "trunc", "typeof", "unicode", "unixepoch", "unlikely",
+    "upper", "->", "->>",
+))
+# fmt: on
+# FTS5 asks for the data version of its own tables while it reads them.
+_PRAGMAS = frozenset({"data_version"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Column names and rows; `is_complete` is False where the row limit cut the answer."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    is_complete: bool
+
+
+def read_only_query(url: str, query: str, *, limit: int = 10_000, timeout_s: float = 30) -> Answer:
+    """Run one reading statement and return at most `limit` rows.
+
+    Raises:
+        QueryError: the statement writes, is wrong, holds several statements, or took too long.
+        DatabaseError: the database cannot be opened.
+    """
+    run = _ask_sqlite if url.startswith("sqlite") else _ask_postgres
+    return run(url, query, limit, timeout_s)
+
+
+def _ask_sqlite(url: str, query: str, limit: int, timeout_s: float) -> Answer:
+    connection = _open_sqlite(url)
+    try:
+        deadline = time.monotonic() + timeout_s
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_CHECKS)
+        connection.set_authorizer(_authorize)
+        return _fetch(connection.execute(query), limit)
+    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as exc:
+        raise QueryError(_meaning(exc, timeout_s)) from exc
+    finally:
+        connection.close()
+
+
+def _open_sqlite(url: str) -> sqlite3.Connection:
+    from kwdb.sqlite import open_read_only
+
+    connection = open_read_only(url)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    # A virtual table declares its columns when it is first touched, which an authorizer would
+    # take for a change of the schema.
+    connection.execute("SELECT 1 FROM page_index LIMIT 0")
+    return connection
+
+
+def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    allowed = (
+        action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+        or (action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS)
+        or (action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _PRAGMAS)
+    )
+    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+
+def _fetch(cursor: Any, limit: int) -> Answer:
+    if cursor.description is None:
+        raise QueryError("the statement returns no rows: only queries are answered here")
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for row in cursor:
+        size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+        if len(rows) == limit or size > MAX_BYTES:
+            return Answer(_names(cursor), rows, False)
+        rows.append(tuple(row))
+    return Answer(_names(cursor), rows, True)
+
+
+def _names(cursor: Any) -> tuple[str, ...]:
+    names: Iterable[Any] = (column[0] for column in cursor.description)
+    return tuple(str(name) for name in names)
+
+
+def _meaning(error: Exception, timeout_s: float) -> str:
+    said = str(error)
+    if "interrupted" in said or "statement timeout" in said:
+        return f"the query took over {timeout_s:g} s: narrow it or raise --timeout"
+    if "authoriz" in said or "prohibited" in said or "read-only" in said:
+        return f"only reading is allowed here ({said})"
+    if "one statement" in said or "multiple commands" in said:
+        return "one statement at a time"
+    return f"the query failed: {said.splitlines()[0] if said else type(error).__name__}"
+
+
+def _ask_postgres(url: str, query: str, limit: int, timeout_s: float) -> Answer:
+    from kwdb.db import explained, open_engine
+
+    engine = open_engine(url)
+    with explained(engine, url), engine.connect() as connection:
+        raw = connection.connection.driver_connection
+        try:
+            return _ask_cursor(raw, query, limit, timeout_s)
+        except _psycopg_error() as exc:
+            raise QueryError(_meaning(exc, timeout_s)) from exc
+        finally:
+            connection.invalidate()
+            engine.dispose()
+
+
+def _psycopg_error() -> type[Exception]:
+    import psycopg
+
+    return psycopg.Error
+
+
+def _ask_cursor(raw: Any, query: str, limit: int, timeout_s: float) -> Answer:
+    execute: Callable[..., Any] = raw.execute
+    execute("BEGIN READ ONLY")
+    execute(f"SET LOCAL statement_timeout = {int(timeout_s * 1000)}")
+    if execute("SELECT 1 FROM pg_roles WHERE rolname = 'kwdb_reader'").fetchone():
+        execute("SET LOCAL ROLE kwdb_reader")
+    # `prepare` makes psycopg use the extended protocol, which refuses a second statement.
+    execute(f"DECLARE answer CURSOR FOR {query}", prepare=True)
+    return _fetch(execute(f"FETCH {limit + 1} FROM answer"), limit)

@@ -1,0 +1,20 @@
+"""Words: how text is cut into terms, the same for both search engines and for aliases."""
+
+import re
+
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+
+
+def fold(text: str) -> str:
+    """Return the key under which a word or phrase is known.
+
+    Case-folded, every run of signs that are neither letters nor digits as one blank: both
+    `cta_group::2` and "CTA group 2" give `cta group 2`. Empty when there is no letter or digit.
+    """
+    return _BETWEEN_WORDS.sub(" ", text.casefold()).strip()
+
+
+def headings(markdown: str) -> str:
+    """Return the texts of a Markdown document's `#` headings, one a line."""
+    return "\n".join(_HEADING.findall(markdown))

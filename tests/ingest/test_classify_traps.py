@@ -1,0 +1,178 @@
+"""Names that contain a term without meaning it, and terms that hide in glued names."""
+
+import doctest
+
+import pytest
+
+from ingest.classify import classify, patterns
+from kwdb.records import Change
+
+HEADER = "diff --git a/csrc/k.cu b/csrc/k.cu\n--- a/csrc/k.cu\n+++ b/csrc/k.cu\n@@ -1,9 +1,9 @@\n"
+
+
+def names(title: str = "[Kernel] change", **parts: object) -> set[str]:
+    change = Change("o/r", 1, title, **parts)  # type: ignore[arg-type]
+    return {tag.name for tag in classify(change).tags}
+
+
+def added(*lines: str) -> str:
+    return HEADER + "".join(f"+{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("[Kernel] a summary of numMathThreads", "tcgen05"),
+        ("[Kernel] softmax in fp32", "tma"),
+        ("[Kernel] fix p2pNcclConnector", "clc"),
+        ("[Kernel] faster Gemma layers", "gemm"),
+        ("[Kernel] refactor fused_moe", "kernel-fusion"),
+        ("[Kernel] allreduce_fusion workspace", "kernel-fusion"),
+        ("[Kernel] float4 loads of activations", "fp4"),
+        ("[Kernel] nvfp4 output", "fp4"),
+        ("[Kernel] pipeline parallel stages", "pipeline-stages"),
+        ("[Kernel] decoder layer norm", "decode"),
+        ("[Kernel] quantile of a tensor", "quantization"),
+        ("[Kernel] SM100ArchSpec", "sm100a"),
+        ("[Kernel] sm1000 and sm900", "sm100"),
+        ("[Kernel] sm1000 and sm900", "sm90"),
+        ("[Kernel] threadblock swizzle", "swizzling"),
+        ("[Kernel] tensor memory accelerator", "tmem"),
+        ("[Kernel] the Adam optimiser", "sm89"),
+        ("[Kernel] Blackwell GeForce tiles", "sm100"),
+    ],
+)
+def test_a_lookalike_gives_no_tag(text: str, tag: str) -> None:
+    assert tag not in names(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("[Kernel] kIsTMAMulticastOnA", "tma-multicast"),
+        ("[Kernel] KernelTmaWarpSpecialized", "tma"),
+        ("[Kernel] KernelTmaWarpSpecialized", "warp-specialization"),
+        ("[Kernel] sm90_mma_gmma_ss", "wgmma"),
+        ("[Kernel] SM100ArchSpec", "sm100"),
+        ("[Kernel] build for sm_100a", "sm100a"),
+        ("[Kernel] Hopper tiles", "sm90"),
+        ("[Kernel] tuned for B300", "sm103"),
+        ("[Kernel] GB10 tiles", "sm121"),
+        ("[Kernel] mxfp8 rows", "block-scale"),
+        ("[Kernel] nvfp4 rows", "nvfp4"),
+        ("[Kernel] W4A8 rows", "fp8"),
+        ("[Kernel] ue8m0 format", "block-scale"),
+        ("[Kernel] 2CTA tiles", "2sm-cooperative"),
+        ("[Kernel] stream-K waves", "tile-scheduling"),
+        ("[Kernel] FA3 masks", "flash-attention"),
+        ("[Kernel] FMHA masks", "attention"),
+    ],
+)
+def test_a_glued_name_gives_its_tag(text: str, tag: str) -> None:
+    assert tag in names(text)
+
+
+def test_fmha_is_not_flash_attention() -> None:
+    assert "flash-attention" not in names("[Kernel] FMHA masks")
+
+
+@pytest.mark.parametrize(
+    ("path", "tag"),
+    [
+        ("docker/Dockerfile.cu126", "cuda-cpp"),
+        ("tests/kernels/test_sm90_gemm.py", "sm90"),
+        ("tests/kernels/test_sm90_gemm.py", "gemm"),
+        ("docs/blackwell.md", "sm100"),
+        ("deep_gemm/jit/template.py", "gemm"),
+        ("examples/python/CuTeDSL/hopper/gemm.py", "python"),
+    ],
+)
+def test_a_path_that_only_looks_like_it(path: str, tag: str) -> None:
+    assert tag not in names(paths=(path,))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Tested on B200 and H100.",
+        "| B200 | 1.2x |",
+        "## Test Plan\n\nran everything for sm_100a",
+        "<!-- supports sm_100a -->",
+        "```\nbuild for sm_100a\n```",
+        "- [x] supports sm_100a",
+        "see https://example.org/sm_100a",
+        "Follow-up of PR #12 for sm_100a",
+        "8xH200 node",
+    ],
+)
+def test_a_body_that_only_mentions_a_machine(body: str) -> None:
+    tags = classify(Change("o/r", 1, "[Kernel] faster tiles", body)).tags
+    assert [tag for tag in tags if tag.facet == "architecture"] == []
+
+
+def test_a_body_that_names_its_target() -> None:
+    tags = classify(Change("o/r", 1, "[Kernel] tiles", "intro\n\nAdds sm_100a tiles.")).tags
+    (tag,) = (tag for tag in tags if tag.facet == "architecture")
+    assert (tag.name, tag.basis) == ("sm100a", "exact")
+    assert tag.evidence is not None
+    assert tag.evidence.locator == "body:3"
+
+
+class TestChangedLines:
+    def test_added_lines_count(self) -> None:
+        diff = added(*(f"tcgen05_mma({n});" for n in range(4)))
+        assert "tcgen05" in names(paths=("csrc/k.cu",), diff=diff)
+
+    def test_context_lines_do_not(self) -> None:
+        diff = HEADER + "".join(f" tcgen05_mma({n});\n" for n in range(4)) + "+int a;\n"
+        assert "tcgen05" not in names(paths=("csrc/k.cu",), diff=diff)
+
+    def test_moved_lines_do_not(self) -> None:
+        moved = [f"tcgen05_mma({n});" for n in range(4)]
+        diff = added(*(f"  {line}" for line in moved)) + "".join(f"-{line}\n" for line in moved)
+        assert "tcgen05" not in names(paths=("csrc/k.cu",), diff=diff)
+
+    def test_lines_of_tests_do_not(self) -> None:
+        diff = added(*(f"tcgen05_mma({n});" for n in range(4))).replace("csrc/", "tests/")
+        assert "tcgen05" not in names(paths=("csrc/k.cu",), diff=diff)
+
+    def test_an_argument_passed_on_is_not_pdl(self) -> None:
+        diff = added("f(x, enable_pdl, 1);", "g(enable_pdl, 2);", "h(enable_pdl, 3);")
+        old = diff.replace("\n+", "\n-").replace("\n-++", "\n+++").replace("1", "4")
+        assert "pdl" in names(paths=("csrc/k.cu",), diff=diff)
+        assert "pdl" not in names(paths=("csrc/k.cu",), diff=diff + old.partition("@@\n")[2])
+
+    def test_grid_dependency_gives_both_names(self) -> None:
+        diff = added("cudaGridDependencySynchronize();")
+        assert {"pdl", "gdc"} <= names(paths=("csrc/k.cu",), diff=diff)
+
+    def test_inline_assembly_is_ptx(self) -> None:
+        assert "ptx" in names(paths=("csrc/k.cu",), diff=added('asm volatile("nop;");'))
+
+    def test_triton_by_its_decorator(self) -> None:
+        assert "triton" in names(paths=("a/k.py",), diff=added("@triton.jit"))
+
+
+@pytest.mark.parametrize(
+    ("title", "tag", "by"),
+    [
+        ("[Kernel] grouped gemms", "gemm", None),
+        ("[Kernel] MLA masks", "attention", "mla"),
+        ("[Kernel] gated delta rule", "linear-attention", None),
+        ("[Kernel] GDN state", "linear-attention", "gated-delta-net"),
+    ],
+)
+def test_a_kind_implies_the_wider_kind(title: str, tag: str, by: str | None) -> None:
+    found = {tag.name: tag for tag in classify(Change("o/r", 1, title)).tags}
+    assert tag in found
+    assert by is None or (found[tag].basis, found[tag].implied_by) == ("implied", by)
+
+
+def test_the_title_outranks_a_path_of_another_architecture() -> None:
+    tags = names("[SM120] tiles", paths=("include/cutlass/gemm/kernel/sm90_gemm.hpp",))
+    assert "sm120" in tags
+    assert "sm90" not in tags
+
+
+def test_the_examples_of_the_patterns_hold() -> None:
+    assert doctest.testmod(patterns).failed == 0
