@@ -5,6 +5,7 @@
     commits   first-parent history that is not stored yet, with paths
     link      what each new commit does to pull requests (again for all when the rules change)
     classify  decision, tags and page of each pull request that these rules have not seen
+    extract   performance claims of each pull request that this extractor has not read
 
 A stage that was killed leaves whole batches behind and goes on after them. What a rewritten
 branch no longer has is marked, never deleted.
@@ -20,6 +21,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from ingest.claims import EXTRACTOR
+from ingest.claims.plausible import read_pull_request
 from ingest.classify import classify, ruleset
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
 from ingest.gitlog import read_commits
@@ -31,6 +34,7 @@ from kwdb.errors import UserError
 from kwdb.locks import exclusive
 from kwdb.records import Change, CommitRecord, LinkRecord
 from kwdb.store import harvest as store
+from kwdb.store.claims import due_for_extraction, read_claim_names, store_claims
 from kwdb.store.verdicts import (
     RepositoryRow,
     due_for_classification,
@@ -110,6 +114,7 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages["commits"] = _store_history(job, refs)
     stages["link"] = _link(job, refs)
     stages["classify"] = _classify(job)
+    stages["extract"] = _extract(job)
     return stages
 
 
@@ -272,3 +277,23 @@ def _change(repository: RepositoryRow, row: dict[str, Any]) -> Change:
         paths=tuple(row["paths"]),
         labels=tuple(row["labels"]),
     )
+
+
+def _extract(job: Job) -> dict[str, Any]:
+    """Read the claims of every pull request that the present extractor has not read."""
+    counts: dict[str, Any] = dict.fromkeys(("claims", "retired", "disputed", "rows_written"), 0)
+    with read_transaction(job.engine) as connection:
+        names = read_claim_names(connection)
+    after = done = 0
+    while True:
+        with read_transaction(job.engine) as connection:
+            due = due_for_extraction(connection, job.repository.id, EXTRACTOR, BATCH, after)
+        if not due:
+            return counts
+        read = [read_pull_request(row) for row in due]
+        with write_transaction(job.engine) as connection:
+            stored = store_claims(connection, job.repository, read, EXTRACTOR, names)
+        for name in counts:
+            counts[name] += getattr(stored, name)
+        after, done = due[-1]["id"], done + len(due)
+        job.report("extract", done, None)

@@ -11,7 +11,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import database, harvest, lines, reading
+from kwdb.cli import claims, database, harvest, lines, reading
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -52,6 +52,8 @@ for _command in (
 ):
     app.command(_command.__name__)(_command)
 app.command("classify")(lines.classify)
+app.command("extract")(lines.extract)
+app.command("claims")(claims.claims)
 
 
 def main() -> None:

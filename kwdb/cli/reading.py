@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kwdb.cli import claims
 from kwdb.cli.output import (
     JsonFlag,
     note,
@@ -30,7 +31,8 @@ _PAGE_FIELDS = (
 
 
 @contextmanager
-def _reading() -> Iterator["Connection"]:
+def reading() -> Iterator["Connection"]:
+    """Open the database of the settings for one consistent reading."""
     from kwdb.db import open_reader, read_transaction
 
     with read_transaction(open_reader(load_settings().database_url)) as connection:
@@ -80,7 +82,7 @@ def search(
         type_, tuple(tag or ()), repo, architecture, exact, language, symptom, confidence, since,
         has_claims,
     )  # fmt: skip
-    with _reading() as connection:
+    with reading() as connection:
         result = search_pages(connection, " ".join(text), filters, limit=limit)
     if as_json:
         return print_json(asdict(result))
@@ -105,7 +107,7 @@ def show(
     """
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
         found = queries.show(connection, name, follow_sources=follow_sources)
     if as_json:
         return print_json(found)
@@ -138,7 +140,7 @@ def resolve(
     """
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
         matches = queries.resolve_term(connection, term)
     if as_json:
         print_json({"term": term, "matches": matches})
@@ -152,16 +154,18 @@ def resolve(
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="Page id, OWNER/NAME#N or SLUG#N.")],
+    name: Annotated[str, typer.Argument(help="Page id, OWNER/NAME#N, SLUG#N or claim:N.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Say why: rule, evidence and place of each tag, decision and landing.
+    """Say why: rule, evidence and place of each tag, decision, landing or claim.
 
-    Example: kwdb explain pr-vllm-20646
+    Examples: kwdb explain pr-vllm-20646 · kwdb explain claim:17
     """
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
+        if (key := claims.claim_id(name)) is not None:
+            return claims.explain_claim(connection, key, as_json=as_json)
         found = queries.explain(connection, name)
     if as_json:
         return print_json(found)
@@ -188,7 +192,7 @@ def status(as_json: JsonFlag = False) -> None:
     """Show what is in the database: coverage by repository, gaps, counts."""
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
         found = queries.read_status(connection)
     if as_json:
         return print_json(found)
