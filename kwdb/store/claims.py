@@ -7,6 +7,7 @@ its relations and any status that a person or a benchmark gave it.
 import hashlib
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -102,6 +103,7 @@ def store_claims(
             if _is_storable(claim):
                 row = _row(repository, reading.pull_request, claim, doubt, names)
                 offered.setdefault(row["claim_key"], (row | {"extractor": extractor}, claim))
+    _drop_vague_keys([row for row, _ in offered.values()])
     keys = [reading.pull_request["id"] for reading in readings]
     stored = _stored(connection, keys)
     written = _write(connection, [row for row, _ in offered.values()], stored)
@@ -188,6 +190,22 @@ def comparable_key(claim: ExtractedClaim, gpu: str | None) -> str | None:
             claim.direction if is_relative else None,
         ]
     )
+
+
+def _drop_vague_keys(rows: Sequence[Row]) -> None:
+    """Take the key from claims of a pull request that has several figures of one variant under it.
+
+    Something tells these figures apart that was not read as a dimension, so that whatever shares
+    the key need not be like them.
+    """
+    seen: dict[tuple[Any, ...], set[float]] = defaultdict(set)
+    for row in rows:
+        place = (row["pull_request_id"], row["comparable_key"], row["variant"], row["role"])
+        seen[place].add(row["value_normalized"])
+    vague = {place[:2] for place, values in seen.items() if len(values) > 1}
+    for row in rows:
+        if (row["pull_request_id"], row["comparable_key"]) in vague:
+            row["comparable_key"] = None
 
 
 def _digest(parts: Sequence[Any]) -> str:
