@@ -7,6 +7,7 @@ its relations and any status that a person or a benchmark gave it.
 import hashlib
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from kwdb.store.verdicts import RepositoryRow
 from kwdb.text import fold
 
 _AGGREGATES: Final = frozenset({"geomean", "mean", "range"})
+# A column named `T=8` or `batch_size: 1` is a condition, not a competitor.
+_SETTING: Final = re.compile(r"[A-Za-z_]\w*\s*[=:]\s*\d|^\d+$")
 _STATUS: Final = ("status", "status_reason", "status_by")
 _MOST_GPUS: Final = 1_000_000
 
@@ -188,6 +191,7 @@ def comparable_key(claim: ExtractedClaim, gpu: str | None) -> str | None:
             fold(claim.ratio_of or ""),
             [claim.unit == "%", fold(claim.baseline_label or "")] if is_relative else None,
             claim.direction if is_relative else None,
+            fold(claim.variant or "") if _SETTING.search(claim.variant or "") else None,
         ]
     )
 

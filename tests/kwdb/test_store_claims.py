@@ -118,7 +118,9 @@ def test_what_no_gpu_can_do_is_disputed_and_leads_nothing(engine, put) -> None:
 
 def test_leaders_are_the_best_of_figures_that_may_be_compared(engine, put) -> None:
     better = replace(CLAIM, value=950.0, value_normalized=950.0, value_text="950", variant="triton")
-    mean = replace(CLAIM, value=990.0, value_normalized=990.0, value_text="990", qualifier="geomean")
+    mean = replace(
+        CLAIM, value=990.0, value_normalized=990.0, value_text="990", qualifier="geomean"
+    )
     put(CLAIM, better, mean)
     assert [(value, count) for _, value, count in _leaders(engine)] == [(950.0, 2), (990.0, 1)]
 
