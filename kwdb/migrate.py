@@ -35,7 +35,7 @@ def upgrade(url: str) -> str | None:
     """
     _make_directory(sqlite_path(url))
     engine = open_engine(url)
-    with explained(engine, url), write_transaction(engine) as connection:
+    with explained(engine), write_transaction(engine) as connection:
         found = found_revision(connection)
         _refuse_newer(found, url)
         if found != SCHEMA_REVISION:
@@ -49,7 +49,7 @@ def current(url: str) -> str | None:
     if path is not None and not path.exists():
         return None
     engine = open_engine(url, read_only=True)
-    with explained(engine, url), engine.connect() as connection:
+    with explained(engine), engine.connect() as connection:
         return found_revision(connection)
 
 

@@ -50,7 +50,7 @@ for _command in (
     reading.status,
     reading.sql,
 ):
-    app.command(_command.__name__)(_command)
+    app.command(_command.__name__, context_settings={"ignore_unknown_options": True})(_command)
 app.command("classify")(lines.classify)
 
 

@@ -66,7 +66,7 @@ def search_pages(
     source, score = _matching(connection, terms)
     total = _count(connection, source, conditions)
     rows = connection.execute(
-        sa.select(pages.c.pk, pages.c.id, pages.c.type, pages.c.title, score.label("score"))
+        sa.select(pages.c.id, pages.c.type, pages.c.title, pages.c.summary, score.label("score"))
         .select_from(source)
         .where(*conditions)
         .order_by(sa.desc("score"), pages.c.published_on.desc(), pages.c.id)
@@ -74,8 +74,9 @@ def search_pages(
     ).all()
     texts = _texts(connection, [row.id for row in rows])
     hits = [
-        Hit(r.id, r.type, r.title, round(r.score, 4), cut_snippet(texts.get(r.id, ""), terms))
+        Hit(r.id, r.type, r.title, round(r.score, 4), cut_snippet(text, terms))
         for r in rows
+        for text in [texts.get(r.id) or r.summary or ""]
     ]
     return SearchResult(total, True, hits, None, _excluded(connection, source, filters))
 
@@ -133,7 +134,7 @@ def _texts(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
     versions = connection.execute(
         sa.select(v.page_id, v.body).where(v.page_id.in_(ids), v.retired_at.is_(None))
     )
-    texts |= {id_: body.decode("utf-8", "replace") for id_, body in versions}
+    texts |= {id_: body.decode("utf-8", "replace") for id_, body in versions if body}
     missing = [id_ for id_ in ids if id_ not in texts]
     return texts | _path_lists(connection, missing)
 

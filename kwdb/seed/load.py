@@ -1,4 +1,4 @@
-"""Load the seeds: value sets, vocabulary, GPUs, metrics and repositories."""
+"""Load the seeds: value sets, vocabulary, GPUs, metrics, repositories and pages."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,6 +21,7 @@ from kwdb.seed.files import (
     choice,
     validated,
 )
+from kwdb.seed.pages import load_pages
 from kwdb.store.rows import Row, find_keys, next_key, upsert
 from kwdb.text import fold
 
@@ -91,6 +92,7 @@ def load_seeds(engine: sa.Engine, directory: Path | None = None) -> dict[str, in
         loader = _Loader(connection, place)
         written = {name: load(loader, loader.rows(name)) for name, load in _LOADERS.items()}
         written["corpora"] = _load_corpora(connection)
+        written["pages"] = load_pages(connection, place, loader.known, loader.known["tags"])
     return written
 
 
@@ -194,6 +196,7 @@ def _alias_row(row: SeedRow, keys: Mapping[str, int]) -> Row:
 
 def _load_page_types(loader: _Loader, rows: list[SeedRow]) -> int:
     columns = ("name", "layer", "id_prefix", "min_reproducibility", "description")
+    loader.known["page_types"] = {row.values["name"] for row in rows}
     return _upsert_plain(loader, models.page_types, rows, columns)
 
 

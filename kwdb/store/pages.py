@@ -42,10 +42,10 @@ def corpus_key(connection: sa.Connection, name: str) -> int:
 
 
 def store_pull_request_pages(connection: sa.Connection, rows: Sequence[Row]) -> dict[str, int]:
-    """Add or update pages of pull requests; returns page id -> pk of those that we serve.
+    """Add or update pages of pull requests; returns page id -> pk.
 
     Each row has id, title, url, published_on, and pull_request_id. A page that another corpus
-    serves keeps its row.
+    serves keeps its row; tags and index entry of the harvest come beside it.
     """
     harvest = corpus_key(connection, HARVEST)
     stored = _stored_pages(connection, [row["id"] for row in rows])
@@ -62,7 +62,7 @@ def store_pull_request_pages(connection: sa.Connection, rows: Sequence[Row]) -> 
         pull_requests,
         [{"id": row["pull_request_id"], "page_id": row["id"]} for row in rows],
     )
-    return {row["id"]: keys[row["id"]] for row in ours}
+    return {row["id"]: keys[row["id"]] for row in rows}
 
 
 def _stored_pages(connection: sa.Connection, ids: Collection[str]) -> dict[str, tuple[int, Any]]:

@@ -193,11 +193,10 @@ def _store_pages(
     gone = [row["page_id"] for row, v in judged if row["page_id"] and not _has_page(row, v)]
     pks = store_pull_request_pages(connection, [_page(repository, row) for row, _ in served])
     ids = {row["id"]: page_id(repository, row["number"]) for row, _ in served}
-    ours = [(row, v) for row, v in served if ids[row["id"]] in pks]
-    tag_rows = [tag for row, v in ours for tag in _page_tags(ids[row["id"]], v.tags, keys)]
+    tag_rows = [tag for row, v in served for tag in _page_tags(ids[row["id"]], v.tags, keys)]
     written = len(pks) + store_page_tags(connection, list(pks), tag_rows)
     index_pages(
-        connection, [_document(row, v, ids[row["id"]], pks[ids[row["id"]]]) for row, v in ours]
+        connection, [_document(row, v, ids[row["id"]], pks[ids[row["id"]]]) for row, v in served]
     )
     return written + retire_pages(connection, gone)
 
