@@ -173,6 +173,7 @@ def _checked(url: str, *, read_only: bool) -> sa.Engine:
     with explained(engine), engine.connect() as connection:
         revision = found_revision(connection)
     if revision != SCHEMA_REVISION:
+        engine.dispose()
         raise SchemaVersionError(revision, SCHEMA_REVISION, shown_url(url))
     return engine
 
