@@ -1,8 +1,10 @@
-"""Two small harvested repositories: one world to read, shared by the session, and new ones to change."""
+"""Two small harvested repositories, and a world to read that the session shares."""
 
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,38 +14,47 @@ from gitrepo import GitRepository
 from ingest.harvest import Job, Options, harvest
 from kwdb.config import Settings
 from kwdb.db import open_reader, open_writer, read_transaction, write_transaction
+from kwdb.models import page_tags, pages, performance_claims
 from kwdb.queries import find_repository, repository_names
 from kwdb.store.harvest import add_repository
-from kwdb.store.verdicts import RepositoryRow
+from kwdb.store.pages import corpus_key, index_pages
+from kwdb.store.verdicts import RepositoryRow, tag_keys
 
 REPOSITORIES = ("NVIDIA/cutlass", "acme/kernels")
 Harvest = Callable[..., None]
 
 
 def _cutlass(directory: Path) -> None:
+    """Every message says zebrawood, a word that no seed page holds."""
     repository = GitRepository(directory)
-    body = "## Layout of zebrawood\n\nUses UMMA with tensor memory.\n\nThe quagga epilogue is fused."
-    repository.commit(
-        f"Add tcgen05 GEMM for sm100 (#2472)\n\n{body}", {"csrc/gemm/umma_gemm.cu": "1"}
+    body = (
+        "## Layout of zebrawood\n\nUses UMMA with tensor memory.\n\nThe quagga epilogue is fused."
     )
-    repository.commit("Tune Hopper GEMM kernel (#2473)", {"csrc/gemm/tuned_gemm.cu": "1"})
-    repository.commit("Speed up grouped GEMM on B200 (#2474)", {"csrc/gemm/grouped.cu": "1"})
-    repository.commit("Blackwell attention kernel (#2475)", {"csrc/attention/wide.cu": "1"})
-    repository.commit("docs: explain the okapi (#2476)", {"docs/okapi.md": "1"})
-    repository.commit("Push without a number", {"README.md": "1"})
-    repository.commit(
-        'Revert "Tune Hopper GEMM kernel (#2473)" (#2477)', {"csrc/gemm/tuned_gemm.cu": "2"}
-    )
+    for message, path in (
+        (f"Add tcgen05 GEMM for sm100 (#9472)\n\n{body}", "csrc/gemm/umma_gemm.cu"),
+        ("Tune Hopper GEMM kernel (#9473)\n\nzebrawood", "csrc/gemm/tuned_gemm.cu"),
+        ("Speed up grouped GEMM on B200 (#9474)\n\nzebrawood", "csrc/gemm/grouped.cu"),
+        ("Blackwell attention kernel (#9475)\n\nzebrawood", "csrc/attention/wide.cu"),
+        ("docs: explain the okapi (#9476)\n\nzebrawood", "docs/okapi.md"),
+        ("Push without a number\n\nzebrawood", "README.md"),
+        (
+            'Revert "Tune Hopper GEMM kernel (#9473)" (#9477)\n\nzebrawood',
+            "csrc/gemm/tuned_gemm.cu",
+        ),
+    ):
+        repository.commit(message, {path: message})
 
 
 def _kernels(directory: Path) -> None:
     repository = GitRepository(directory)
-    repository.commit("Fused MoE kernel in Triton (#1)", {"kernels/fused_moe_triton.py": "1"})
     repository.commit(
-        "Swizzle shared memory (#2)\n\nNo more bank conflicts: 1.4x faster. Größe ≥ 8 für Ωmega.\n",
+        "Fused MoE kernel in Triton (#1)\n\nzebrawood", {"kernels/fused_moe_triton.py": "1"}
+    )
+    repository.commit(
+        "Swizzle shared memory (#2)\n\nzebrawood: 1.4x faster. Größe ≥ 8 für Ωmega.\n",
         {"csrc/swizzle.cu": "1", 'csrc/odd "name"\n.cu': "1", "csrc/größe.cu": "1"},
     )
-    repository.commit("Swizzle tiles \udc80 of the gnu".encode("utf-8", "surrogateescape"))
+    repository.commit(b"Swizzle tiles \x80\x01 of the gnu\n\nzebrawood", {"csrc/gnu.cu": "1"})
 
 
 @pytest.fixture(scope="session")
@@ -80,25 +91,53 @@ def harvest_into(remotes: Path) -> Iterator[Harvest]:
     shutil.rmtree(cache)
 
 
-@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def _add_manual_page(connection: sa.Connection) -> None:
+    """Add kernel-zorse, a page by hand with confidence, symptom and a claim."""
+    keys = tag_keys(connection)
+    corpus = corpus_key(connection, "seed")
+    page = {"pk": 9_000, "id": "kernel-zorse", "type": "wiki-kernel", "title": "The zorse kernel"}
+    connection.execute(
+        sa.insert(pages),
+        page | {"confidence": "verified", "served_from": corpus, "is_retired": False},
+    )
+    tag_rows = [
+        {"page_id": page["id"], "tag_id": keys[tag], "origin": "manual", "corpus_id": corpus}
+        for tag in (("symptom", "memory-bound"), ("architecture", "sm120"))
+    ]
+    connection.execute(sa.insert(page_tags), tag_rows)
+    claim = {"id": 9_000, "claim_key": "zorse", "origin": "reported", "status": "unreviewed"}
+    connection.execute(
+        sa.insert(performance_claims),
+        claim | {"page_id": page["id"], "metric": "latency", "value": 12.5},
+    )
+    texts = {"tags": ["sm120"], "text": "# Zorse\n\nA striped hybrid of zebrawood.", "paths": []}
+    index_pages(connection, [page | texts])
+
+
+@pytest.fixture(
+    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
 def world_url(
     request: pytest.FixtureRequest,
     template: Callable[[str, bool], str],
     harvest_into: Harvest,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[str]:
+) -> str:
     """Return the URL of a seeded and harvested database that no test may change."""
     source = template(request.param, True)
     if request.param == "sqlite":
         path = tmp_path_factory.mktemp("world") / "world.sqlite"
-        shutil.copy(source, path)
+        with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(path)) as new:
+            old.backup(new)
         url = f"sqlite:///{path}"
     else:
-        url = request.getfixturevalue("postgres_server").create("world", source)
+        url = str(request.getfixturevalue("postgres_server").create("world", source))
     engine = open_writer(url)
     harvest_into(engine)
+    with write_transaction(engine) as connection:
+        _add_manual_page(connection)
     engine.dispose()
-    yield url
+    return url
 
 
 @pytest.fixture
