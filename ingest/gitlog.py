@@ -23,7 +23,7 @@ from kwdb.records import CommitRecord, PersonRecord
 
 LOG_FORMAT = "%H%n%ae%n%cn%n%at%n%ct%n%B"
 
-_NOREPLY = re.compile(r"(?:(\d+)\+)?([^@+\s]+)@users\.noreply\.github\.com", re.IGNORECASE)
+_NOREPLY = re.compile(r"(?:(\d{1,15})\+)?([^@+\s]+)@users\.noreply\.github\.com", re.IGNORECASE)
 _LATEST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, where datetime ends
 
 

@@ -18,6 +18,7 @@ from kwdb.seed.files import (
     TEXT,
     Field,
     SeedRow,
+    check_unique,
     choice,
     validated,
 )
@@ -79,6 +80,15 @@ _FIELDS: dict[str, dict[str, Field]] = {
 }
 
 
+_NATURAL_KEYS: dict[str, tuple[str, ...]] = {
+    "value_sets": ("table", "name"),
+    "tags": ("facet", "name"),
+    "aliases": ("alias", "tag"),
+    "repositories": ("slug",),
+    **dict.fromkeys(("facets", "page_types", "metrics", "gpus"), ("name",)),
+}
+
+
 def load_seeds(engine: sa.Engine, directory: Path | None = None) -> dict[str, int]:
     """Load every seed file in one transaction; returns file -> rows written.
 
@@ -108,7 +118,9 @@ class _Loader:
         }
 
     def rows(self, name: str) -> list[SeedRow]:
-        return validated(self.directory / f"{name}.yaml", _FIELDS[name], self.known)
+        found = validated(self.directory / f"{name}.yaml", _FIELDS[name], self.known)
+        check_unique(found, *_NATURAL_KEYS[name])
+        return found
 
     def keyed_upsert(self, table: sa.Table, rows: list[Row], key: str) -> int:
         """Upsert rows by a unique column, giving new ones their surrogate keys."""
@@ -119,7 +131,9 @@ class _Loader:
 
 
 def _value_set_names() -> set[str]:
-    return {t.name for t in metadata.tables.values() if {"name", "description"} <= {*t.c.keys()}}
+    """The tables of kwdb.models.values: a name, what it means, and perhaps a rank."""
+    columns = {table.name: {*table.c.keys()} for table in metadata.tables.values()}
+    return {n for n, found in columns.items() if found - {"rank"} == {"name", "description"}}
 
 
 def _load_value_sets(loader: _Loader, rows: list[SeedRow]) -> int:
@@ -128,6 +142,9 @@ def _load_value_sets(loader: _Loader, rows: list[SeedRow]) -> int:
         table = metadata.tables[name]
         picked = [row.values for row in rows if row.values["table"] == name]
         columns = [column.name for column in table.columns]
+        for row in rows:
+            if row.values["table"] == name and "rank" in columns and not row.values.get("rank"):
+                raise row.fail("rank", "is missing: the values of this set are ordered")
         found = [{column: values.get(column) for column in columns} for values in picked]
         written += upsert(loader.connection, table, found, ("name",))
         loader.known[name] = {row["name"] for row in found}

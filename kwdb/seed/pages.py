@@ -8,25 +8,48 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-import yaml
 
-from kwdb.errors import InvalidRecordError
+from kwdb.errors import nearest
 from kwdb.models import page_links, page_tags, page_versions, pages
-from kwdb.seed.files import SeedRow, read_rows
+from kwdb.seed.files import (
+    DAY,
+    NAMES,
+    OPTIONAL_TEXT,
+    TEXT,
+    Field,
+    SeedRow,
+    check_row,
+    check_unique,
+    choice,
+    read_page,
+    read_rows,
+)
 from kwdb.store.harvest import now
 from kwdb.store.pages import corpus_key, index_pages
 from kwdb.store.rows import Row, find_keys, next_key, replace_owned, upsert
 
 SEED = "seed"
 
-_REQUIRED = ("id", "type", "title", "source")
 _LINKS = ("sources", "related", "prerequisites", "candidate_techniques")
 _COLUMNS = ("url", "vendor", "confidence", "reproducibility", "source_category", "summary")
-_SETS = {
-    "type": "page_types",
-    "confidence": "confidence_levels",
-    "reproducibility": "reproducibility_levels",
-    "source_category": "source_categories",
+_FIELDS: dict[str, Field] = {
+    "id": TEXT,
+    "key": OPTIONAL_TEXT,
+    "type": choice("page_types"),
+    "title": TEXT,
+    "source": TEXT,
+    "date": DAY,
+    "published_on": DAY,
+    "url": OPTIONAL_TEXT,
+    "vendor": OPTIONAL_TEXT,
+    "summary": OPTIONAL_TEXT,
+    "body": OPTIONAL_TEXT,
+    "confidence": choice("confidence_levels", required=False),
+    "reproducibility": choice("reproducibility_levels", required=False),
+    "source_category": choice("source_categories", required=False),
+    "tags": NAMES,
+    "symptoms": NAMES,
+    **dict.fromkeys(_LINKS, NAMES),
 }
 
 
@@ -40,7 +63,9 @@ def load_pages(
     """
     found = _read_all(directory)
     for row in found:
-        _check(row, known, tags)
+        check_row(row, _FIELDS, known)
+        _check_tags(row, tags)
+    check_unique(found, "id")
     corpus = corpus_key(connection, SEED)
     written = _store_rows(connection, found, corpus)
     changed = _store_versions(connection, found, directory, corpus)
@@ -55,27 +80,15 @@ def load_pages(
 
 def _read_all(directory: Path) -> list[SeedRow]:
     rows = [row for path in sorted(directory.glob("sources/*.yaml")) for row in read_rows(path)]
-    for path in sorted(directory.glob("pages/*.yaml")):
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        values = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-        if not isinstance(values, dict):
-            raise InvalidRecordError(path, 1, "-", "a page is a mapping")
-        rows.append(SeedRow(path, 1, values))
+    rows += [read_page(path) for path in sorted(directory.glob("pages/*.yaml"))]
     return rows
 
 
-def _check(row: SeedRow, known: Mapping[str, Any], tags: Mapping[str, int]) -> None:
-    for name in _REQUIRED:
-        if not row.values.get(name):
-            raise row.fail(name, "is missing")
-    for name, table in _SETS.items():
-        value = row.values.get(name)
-        if value is not None and value not in known[table]:
-            allowed = ", ".join(sorted(known[table]))
-            raise row.fail(name, f"unknown value {value!r}; allowed: {allowed}")
+def _check_tags(row: SeedRow, tags: Mapping[str, int]) -> None:
     for tag in row.values.get("tags") or ():
         if tag not in tags:
-            raise row.fail("tags", f"unknown tag {tag!r}; a tag is facet:name of seeds/tags.yaml")
+            near = ", ".join(nearest(tag, tags))
+            raise row.fail("tags", f"unknown tag {tag!r}; nearest allowed: {near}")
 
 
 def _store_rows(connection: sa.Connection, found: list[SeedRow], corpus: int) -> int:

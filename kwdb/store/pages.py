@@ -20,7 +20,7 @@ from kwdb.text import fold, headings
 HARVEST = "harvest"
 
 # PostgreSQL refuses a tsvector over 1 MiB; what stands this far down says little about a page.
-_INDEXED_SIGNS = 200_000
+_INDEXED_SIGNS = 60_000
 _INDEX_COLUMNS = ("id", "title", "tags", "headings", "body")
 _FTS5 = sa.text(
     "INSERT OR REPLACE INTO page_index (rowid, id, title, tags, headings, body) "
@@ -140,4 +140,6 @@ def _index_row(document: Row) -> Row:
         "headings": headings(text),
         "body": "\n".join((text, *document["paths"]))[:_INDEXED_SIGNS],
     }
-    return {name: fold(value) for name, value in values.items()} | {"pk": document["pk"]}
+    limits = {"body": _INDEXED_SIGNS}
+    folded = {n: fold(v)[: limits.get(n, _INDEXED_SIGNS // 4)] for n, v in values.items()}
+    return folded | {"pk": document["pk"]}
