@@ -243,8 +243,11 @@ def stream_log(mirror: Path, shas: Iterable[str], log_format: str) -> Iterator[b
     Raises:
         IngestError: git ended with an error, e.g. because an object is missing.
     """
+    listing = "".join(f"{sha}\n" for sha in shas)
+    if not listing:
+        return  # git would take HEAD for an empty list
     with tempfile.TemporaryFile() as wanted, tempfile.TemporaryFile() as said:
-        wanted.write("".join(f"{sha}\n" for sha in shas).encode())
+        wanted.write(listing.encode())
         wanted.seek(0)
         command = _command(
             "log", "--no-walk=unsorted", "--stdin", "-z", "--diff-merges=first-parent",

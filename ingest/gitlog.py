@@ -70,13 +70,21 @@ def _text(raw: bytes) -> str:
 
 
 def _time(seconds: bytes) -> datetime:
-    return datetime.fromtimestamp(min(max(int(seconds), 0), _LATEST_SECOND), UTC)
+    return datetime.fromtimestamp(min(max(int(seconds or 0), 0), _LATEST_SECOND), UTC)
 
 
 def subject_of(message: str) -> str:
     """Return the first paragraph on one line, as git's own `%s` does; may be empty."""
-    paragraph = message.lstrip("\n").partition("\n\n")[0]
-    return " ".join(line.strip() for line in paragraph.split("\n")).strip()
+    return split_message(message)[0]
+
+
+def split_message(message: str) -> tuple[str, str]:
+    """Return the first paragraph on one line, and what follows the blank line after it."""
+    lines = message.split("\n")
+    start = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
+    end = next((i for i in range(start, len(lines)) if not lines[i].strip()), len(lines))
+    subject = " ".join(line.strip() for line in lines[start:end])
+    return subject, "\n".join(lines[end + 1 :]).lstrip("\n")
 
 
 def parse_noreply(mail: str) -> PersonRecord | None:
