@@ -126,9 +126,9 @@ def _store_history(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     repository = job.repository.id
     with read_transaction(job.engine) as connection:
         cursor = store.get_cursor(connection, repository, "commits")["cursor"]
-        known = {} if cursor == refs.tip else store.known_shas(connection, repository)
-    if cursor == refs.tip and not job.options.full:
-        return {"commits": 0, "vanished": 0, "rows_written": 0}
+        if cursor == refs.tip and not job.options.full:
+            return {"commits": 0, "vanished": 0, "rows_written": 0}
+        known = store.known_shas(connection, repository)
     shas = first_parent_shas(job.mirror, refs.branch)
     on_branch = set(shas)
     vanished = [sha for sha, reachable in known.items() if reachable and sha not in on_branch]

@@ -14,9 +14,9 @@ from gitrepo import GitRepository
 from ingest.harvest import Job, Options, harvest
 from kwdb.config import Settings
 from kwdb.db import open_reader, open_writer, read_transaction, write_transaction
-from kwdb.models import page_tags, pages, performance_claims
+from kwdb.models import page_tags, page_versions, pages, performance_claims
 from kwdb.queries import find_repository, repository_names
-from kwdb.store.harvest import add_repository
+from kwdb.store.harvest import add_repository, now
 from kwdb.store.pages import corpus_key, index_pages
 from kwdb.store.verdicts import RepositoryRow, tag_keys
 
@@ -110,8 +110,12 @@ def _add_manual_page(connection: sa.Connection) -> None:
         sa.insert(performance_claims),
         claim | {"page_id": page["id"], "metric": "latency", "value": 12.5},
     )
-    texts = {"tags": ["sm120"], "text": "# Zorse\n\nA striped hybrid of zebrawood.", "paths": []}
-    index_pages(connection, [page | texts])
+    text = "# Zorse\n\nA striped hybrid of zebrawood."
+    version = {"id": 9_000, "page_id": page["id"], "corpus_id": corpus, "path": "zorse.md"}
+    version |= {"body": text.encode(), "body_sha256": "", "captured_at": now()}
+    connection.execute(sa.insert(page_versions), version)
+    tags = ["memory-bound", "sm120"]
+    index_pages(connection, [page | {"tags": tags, "text": text, "paths": []}])
 
 
 @pytest.fixture(
