@@ -11,7 +11,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import database, harvest, lines, reading
+from kwdb.cli import database, harvest, lines, reading, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -52,6 +52,7 @@ for _command in (
 ):
     app.command(_command.__name__, context_settings={"ignore_unknown_options": True})(_command)
 app.command("classify")(lines.classify)
+app.command("triage")(triage.triage)
 
 
 def main() -> None:

@@ -31,6 +31,9 @@ def ingest(
         bool, typer.Option("--no-api", help="Git only; needs no token and no GitHub API.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Run every stage from its start.")] = False,
+    diffs: Annotated[
+        bool, typer.Option("--diffs", help="Read changed lines of what was kept or deferred.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Harvest repositories: history, pull requests, tags and pages.
@@ -46,7 +49,7 @@ def ingest(
     started = time.monotonic()
     settings = load_settings()
     engine = open_writer(settings.database_url)
-    options = Options(since=since, full=full)
+    options = Options(since=since, full=full, diffs=diffs)
     chosen = _choose(engine, names)
     if not no_api:
         note("this version reads git only: open pull requests, labels and API times stay empty")
@@ -107,7 +110,7 @@ def _harvest_one(
     with read_transaction(engine) as connection:
         known_as = repository_names(connection, repository.id)
     with explained(engine), _progress(repository.slug) as report:
-        summary = harvest(Job(engine, settings, repository, known_as, options, report))
+        summary = harvest(Job(engine, settings, repository, known_as, options, report, note))
     for stage, counts in summary["stages"].items():
         shown = ", ".join(f"{name} {value}" for name, value in counts.items())
         note(f"{repository.slug:<12} {stage:<9} {shown}")

@@ -89,7 +89,8 @@ def search(
         typer.echo(f"    {hit.snippet}")
     note(f"{len(result.results)} of {result.total} pages")
     for reason, count in result.excluded.items():
-        note(f"{count} more pages left out by --exact: known by {reason} only")
+        why = "by --exact: known by family only" if reason == "family" else "no architecture known"
+        note(f"{count} more pages left out: {why}")
 
 
 def show(

@@ -1,7 +1,7 @@
 """Run a search: match, filter, rank, count, and cut a snippet from the text of each hit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 
@@ -13,7 +13,13 @@ from kwdb.models import (
     pull_request_commits,
     pull_requests,
 )
-from kwdb.search.filters import Condition, Filters, build_conditions, family_only
+from kwdb.search.filters import (
+    Condition,
+    Filters,
+    build_conditions,
+    family_only,
+    without_architecture,
+)
 from kwdb.search.snippet import cut_snippet
 from kwdb.search.terms import Term, parse_terms, to_fts5, to_tsquery
 
@@ -118,10 +124,14 @@ def _count(
 
 
 def _excluded(connection: sa.Connection, source: sa.FromClause, filters: Filters) -> dict[str, int]:
-    left_out = family_only(connection, filters)
-    if left_out is None:
+    if not filters.architecture:
         return {}
-    return {"family": _count(connection, source, [~pages.c.is_retired, left_out])}
+    rest = build_conditions(connection, replace(filters, architecture=None))
+    counts = {"unknown": _count(connection, source, [*rest, without_architecture()])}
+    left_out = family_only(connection, filters)
+    if left_out is not None:
+        counts["family"] = _count(connection, source, [*rest, left_out])
+    return dict(sorted(counts.items()))
 
 
 def _texts(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
