@@ -243,8 +243,11 @@ def stream_log(mirror: Path, shas: Iterable[str], log_format: str) -> Iterator[b
     Raises:
         IngestError: git ended with an error, e.g. because an object is missing.
     """
+    listing = "".join(f"{sha}\n" for sha in shas)
+    if not listing:
+        return  # git would take HEAD for an empty list
     with tempfile.TemporaryFile() as wanted, tempfile.TemporaryFile() as said:
-        wanted.write("".join(f"{sha}\n" for sha in shas).encode())
+        wanted.write(listing.encode())
         wanted.seek(0)
         command = _command(
             "log", "--no-walk=unsorted", "--stdin", "-z", "--diff-merges=first-parent",
@@ -258,6 +261,61 @@ def stream_log(mirror: Path, shas: Iterable[str], log_format: str) -> Iterator[b
         said.seek(0)
         if code:
             raise IngestError(f"git log failed in {mirror}: {_last_line(said.read())}")
+
+
+def present_objects(mirror: Path) -> set[str]:
+    """Return the ids of all objects in a mirror; asks no remote, whatever is missing."""
+    check = "--batch-check=%(objectname)"
+    return set(run_git("cat-file", "--batch-all-objects", check, directory=mirror).split())
+
+
+def fetch_objects(mirror: Path, ids: Iterable[str]) -> None:
+    """Bring objects by their ids in one round trip.
+
+    Negotiation is off: what the mirror has tells nothing about blobs that it never took.
+
+    Raises:
+        IngestError: the remote did not deliver.
+    """
+    with tempfile.TemporaryFile() as wanted:
+        wanted.write("".join(f"{id_}\n" for id_ in ids).encode())
+        wanted.seek(0)
+        command = _command(
+            "-c", "fetch.negotiationAlgorithm=noop", "-c", "gc.auto=0", "fetch", "-q", "origin",
+            "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no",
+            "--filter=blob:none", "--stdin",
+            directory=mirror,
+        )  # fmt: skip
+        done = subprocess.run(
+            command, stdin=wanted, capture_output=True, env=_environment(), check=False
+        )
+    if done.returncode:
+        raise IngestError(f"git could not fetch blobs: {_last_line(done.stderr)}")
+
+
+def stream_patches(mirror: Path, pairs: Iterable[str]) -> Iterator[bytes]:
+    """Yield the lines of one `git diff-tree` over lines `COMMIT PARENT` (or `COMMIT`, a root).
+
+    Each commit begins with a line that holds its id alone; patches have no context lines.
+
+    Raises:
+        IngestError: git ended with an error, e.g. because a blob is missing.
+    """
+    with tempfile.TemporaryFile() as wanted, tempfile.TemporaryFile() as said:
+        wanted.write("".join(f"{pair}\n" for pair in pairs).encode())
+        wanted.seek(0)
+        command = _command(
+            "diff-tree", "--stdin", "--root", "--always", "-r", "-p", "-U0", "-m", "--no-renames",
+            "--no-ext-diff", "--no-textconv",
+            directory=mirror,
+        )  # fmt: skip
+        with _child(command, stdin=wanted, stdout=subprocess.PIPE, stderr=said) as child:
+            assert child.stdout is not None
+            yield from child.stdout
+            code = child.wait()
+        said.seek(0)
+        if code:
+            raise IngestError(f"git diff-tree failed in {mirror}: {_last_line(said.read())}")
 
 
 def _fields(stream: IO[bytes]) -> Iterator[bytes]:

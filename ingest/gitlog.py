@@ -23,7 +23,10 @@ from kwdb.records import CommitRecord, PersonRecord
 
 LOG_FORMAT = "%H%n%ae%n%cn%n%at%n%ct%n%B"
 
-_NOREPLY = re.compile(r"(?:(\d+)\+)?([^@+\s]+)@users\.noreply\.github\.com", re.IGNORECASE)
+_NOREPLY = re.compile(
+    r"(?:(\d{1,15})\+)?([^@+\s]{1,60})@users\.noreply\.github\.com", re.IGNORECASE
+)
+_BLANKS = " \t\r"  # what git takes for the blanks of an empty line
 _LATEST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, where datetime ends
 
 
@@ -70,13 +73,21 @@ def _text(raw: bytes) -> str:
 
 
 def _time(seconds: bytes) -> datetime:
-    return datetime.fromtimestamp(min(max(int(seconds), 0), _LATEST_SECOND), UTC)
+    return datetime.fromtimestamp(min(max(int(seconds or 0), 0), _LATEST_SECOND), UTC)
 
 
 def subject_of(message: str) -> str:
     """Return the first paragraph on one line, as git's own `%s` does; may be empty."""
-    paragraph = message.lstrip("\n").partition("\n\n")[0]
-    return " ".join(line.strip() for line in paragraph.split("\n")).strip()
+    return split_message(message)[0]
+
+
+def split_message(message: str) -> tuple[str, str]:
+    """Return the first paragraph on one line, and what follows the blank line after it."""
+    lines = message.split("\n")
+    start = next((i for i, line in enumerate(lines) if line.strip(_BLANKS)), len(lines))
+    end = next((i for i in range(start, len(lines)) if not lines[i].strip(_BLANKS)), len(lines))
+    subject = " ".join(line.strip(_BLANKS) for line in lines[start:end])
+    return subject, "\n".join(lines[end + 1 :]).lstrip("\n")
 
 
 def parse_noreply(mail: str) -> PersonRecord | None:

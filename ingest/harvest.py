@@ -5,6 +5,7 @@
     commits   first-parent history that is not stored yet, with paths
     link      what each new commit does to pull requests (again for all when the rules change)
     classify  decision, tags and page of each pull request that these rules have not seen
+    diffs     the same with changed lines for those kept or deferred, where asked for
     extract   performance claims of each pull request that this extractor has not read
 
 A stage that was killed leaves whole batches behind and goes on after them. What a rewritten
@@ -12,7 +13,7 @@ branch no longer has is marked, never deleted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import islice
@@ -24,6 +25,7 @@ import sqlalchemy as sa
 from ingest.claims import EXTRACTOR
 from ingest.claims.plausible import read_pull_request
 from ingest.classify import classify, ruleset
+from ingest.diffs import bring_blobs, list_needed, read_patches
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
 from ingest.gitlog import read_commits
 from ingest.landing import settle
@@ -32,12 +34,14 @@ from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
 from kwdb.errors import UserError
 from kwdb.locks import exclusive
-from kwdb.records import Change, CommitRecord, LinkRecord
+from kwdb.records import Change, CommitRecord, LinkRecord, Verdict
 from kwdb.store import harvest as store
 from kwdb.store.claims import due_for_extraction, read_claim_names, store_claims
 from kwdb.store.verdicts import (
+    WITH_DIFFS,
     RepositoryRow,
     due_for_classification,
+    due_for_diffs,
     store_verdicts,
     tag_keys,
 )
@@ -47,6 +51,7 @@ Report = Callable[[str, int, int | None], None]
 """Called with a stage, what it has done and, where known, the total."""
 
 BATCH = 2_000
+_DIFFS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Options:
     since: date | None = None
     full: bool = False
     command: str = "ingest"
+    diffs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Job:
     names: frozenset[str]
     options: Options
     report: Report
+    say: Callable[[str], None] = lambda _message: None
 
     @property
     def url(self) -> str:
@@ -114,6 +121,8 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages["commits"] = _store_history(job, refs)
     stages["link"] = _link(job, refs)
     stages["classify"] = _classify(job)
+    if job.options.diffs:
+        stages["diffs"] = _classify_diffs(job)
     stages["extract"] = _extract(job)
     return stages
 
@@ -131,9 +140,9 @@ def _store_history(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     repository = job.repository.id
     with read_transaction(job.engine) as connection:
         cursor = store.get_cursor(connection, repository, "commits")["cursor"]
-        known = {} if cursor == refs.tip else store.known_shas(connection, repository)
-    if cursor == refs.tip and not job.options.full:
-        return {"commits": 0, "vanished": 0, "rows_written": 0}
+        if cursor == refs.tip and not job.options.full:
+            return {"commits": 0, "vanished": 0, "rows_written": 0}
+        known = store.known_shas(connection, repository)
     shas = first_parent_shas(job.mirror, refs.branch)
     on_branch = set(shas)
     vanished = [sha for sha, reachable in known.items() if reachable and sha not in on_branch]
@@ -257,7 +266,7 @@ def _classify(job: Job) -> dict[str, Any]:
             due = due_for_classification(connection, job.repository.id, rules, BATCH, after)
         if not due:
             return counts
-        judged = [(row, classify(_change(job.repository, row))) for row in due]
+        judged = [(row, classify(change_of(job.repository, row))) for row in due]
         with write_transaction(job.engine) as connection:
             counts["rows_written"] += store_verdicts(
                 connection, job.repository, judged, rules, keys
@@ -268,7 +277,51 @@ def _classify(job: Job) -> dict[str, Any]:
         job.report("classify", done, None)
 
 
-def _change(repository: RepositoryRow, row: dict[str, Any]) -> Change:
+def _classify_diffs(job: Job) -> dict[str, Any]:
+    """Decide again, with changed lines, on what these rules kept or deferred without them."""
+    with read_transaction(job.engine) as connection:
+        keys = tag_keys(connection)
+    rows = [row for batch in _due_for_diffs(job) for row in batch]
+    needed = list_needed(job.mirror, (sha for row in rows for sha in row["shas"]))
+    count = len(needed.missing)
+    job.say(f"{job.repository.slug}: {count} blobs to download for {len(rows)} pull requests")
+    counts: dict[str, Any] = {"pull_requests": len(rows), "blobs": count}
+    counts |= {"fetches": bring_blobs(job.mirror, needed.missing), "rows_written": 0}
+    done = 0
+    for batch in _batches(rows, _DIFFS):
+        judged = list(_judge_diffs(job, batch, needed.parents))
+        with write_transaction(job.engine) as connection:
+            counts["rows_written"] += store_verdicts(
+                connection, job.repository, judged, ruleset() + WITH_DIFFS, keys
+            )
+        done += len(batch)
+        job.report("diffs", done, len(rows))
+    return counts
+
+
+def _due_for_diffs(job: Job) -> Iterator[list[dict[str, Any]]]:
+    after = 0
+    while True:
+        with read_transaction(job.engine) as connection:
+            due = due_for_diffs(connection, job.repository.id, ruleset(), BATCH, after)
+        if not due:
+            return
+        yield due
+        after = due[-1]["id"]
+
+
+def _judge_diffs(
+    job: Job, batch: Sequence[dict[str, Any]], parents: dict[str, str]
+) -> Iterator[tuple[dict[str, Any], Verdict]]:
+    shas = [sha for row in batch for sha in row["shas"]]
+    patches = read_patches(job.mirror, shas, parents)
+    for row in batch:
+        texts = [text for _, text in islice(patches, len(row["shas"]))]
+        yield row, classify(replace(change_of(job.repository, row), diff="".join(texts)))
+
+
+def change_of(repository: RepositoryRow, row: dict[str, Any]) -> Change:
+    """Return a row of `due_for_classification` as the classifier reads it, without a diff."""
     return Change(
         repo=repository.full_name,
         number=row["number"],

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ingest.gitlog import split_message
 from ingest.linker import LANDED, RELANDS, REVERTS, title_of
 
 _STATES = {LANDED: "landed", RELANDS: "landed", REVERTS: "reverted"}
@@ -14,7 +15,7 @@ def describe(subject: str, message: str) -> tuple[str, str]:
     A squash has the title in its subject and the body below; the merge commits that GitHub writes
     have the title in their second paragraph. The title may be empty where the message is.
     """
-    body = message.lstrip("\n").partition("\n\n")[2].lstrip("\n")
+    body = split_message(message)[1]
     if subject.startswith("Merge pull request #") and body:
         title, _, rest = body.partition("\n")
         return title.strip(), rest.lstrip("\n")

@@ -17,11 +17,12 @@ LINKER = "1"
 LANDED, REVERTS, RELANDS = "landed", "reverts", "relands"
 ORIGINAL, CHERRY_PICK = "original", "cherry_pick"
 
-_SUFFIX = re.compile(r"\(#(\d+)\)\s*$")
-_NUMBER = re.compile(r"#(\d+)\b")
-_MERGE = re.compile(r"Merge pull request #(\d+) from ")
+_SUFFIX = re.compile(r"\(#([0-9]{1,9})\)\s*$")
+_NUMBER = re.compile(r"#([0-9]{1,9})\b")
+_MERGE = re.compile(r"Merge pull request #([0-9]{1,9}) from ")
 _TRAILER = re.compile(
-    r"^Pull Request resolved:\s*https://github\.com/([\w.-]+/[\w.-]+)/pull/(\d+)", re.MULTILINE
+    r"^Pull Request resolved:\s*https://github\.com/([\w.-]+/[\w.-]+)/pull/([0-9]{1,9})\b",
+    re.MULTILINE,
 )
 _PREFIXES = r"(?:\[[^\]]*\]\s*)*"
 _REVERT = re.compile(_PREFIXES + r"(?:revert|back(?:ing)?[ -]?out|unland)", re.IGNORECASE)
@@ -38,7 +39,11 @@ _LANDMARKS = (
 # How a revert calls what it undoes: rule, kind of name, pattern over subject and message.
 _TARGETS = (
     ("reverts_commit", "sha", re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)),
-    ("reverts_url", "sha", re.compile(r"^D\d+ \(https://github\.com/\S+/commit/([0-9a-f]{40})")),
+    (
+        "reverts_url",
+        "sha",
+        re.compile(r"^D\d+ \(https://github\.com/\S{1,200}/commit/([0-9a-f]{40})", re.MULTILINE),
+    ),
     ("reverts_diff", "diff", re.compile(r"^(?:Revert|Back out) (D\d+)\b")),
     (
         "reverts_changeset",
@@ -47,10 +52,12 @@ _TARGETS = (
     ),
 )
 _REVERTS_NUMBER = re.compile(
-    r"^(?:This )?reverts?(?: PR| pull request)?\s+(?:([\w.-]+/[\w.-]+))?#(\d+)\b",
+    r"^(?:This )?reverts?(?: PR| pull request)?\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1,9})\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_REVERTS_IN_SUBJECT = re.compile(r"\brevert(?:s|ing)?\s+(?:PR|pull request)?\s*#?(\d+)\b", re.I)
+_REVERTS_IN_SUBJECT = re.compile(
+    r"\brevert(?:s|ing)?\s{1,9}(?:PR|pull request)?\s{0,9}#?([0-9]{1,9})\b", re.I
+)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 import platformdirs
 
@@ -39,8 +40,10 @@ def load_settings() -> Settings:
     """
     return Settings(
         database_url=complete_url(os.environ.get("KWDB_DATABASE_URL", "")),
-        clone_base=os.environ.get("KWDB_CLONE_BASE", "https://github.com").rstrip("/"),
-        github_api_url=os.environ.get("KWDB_GITHUB_API_URL", "https://api.github.com").rstrip("/"),
+        clone_base=(os.environ.get("KWDB_CLONE_BASE") or "https://github.com").rstrip("/"),
+        github_api_url=(os.environ.get("KWDB_GITHUB_API_URL") or "https://api.github.com").rstrip(
+            "/"
+        ),
         cache_dir=Path(os.environ.get("KWDB_CACHE_DIR") or platformdirs.user_cache_dir("kwdb")),
         github_token=os.environ.get("GITHUB_TOKEN") or None,
     )
@@ -53,7 +56,7 @@ def complete_url(url: str) -> str:
         ConfigError: it is no URL of an engine that kwdb knows.
     """
     if not url:
-        return f"sqlite:///{Path(platformdirs.user_data_dir('kwdb')) / 'kwdb.sqlite'}"
+        return f"sqlite:///{quote(platformdirs.user_data_dir('kwdb'))}/kwdb.sqlite"
     engine = url.split(":", 1)[0].split("+", 1)[0]
     if engine == "postgres":
         engine = "postgresql"

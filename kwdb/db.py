@@ -39,11 +39,15 @@ def open_engine(url: str, *, read_only: bool = False) -> sa.Engine:
         ConfigError: the driver of the engine is not installed.
     """
     try:
-        engine = _sqlite_engine(url, read_only) if _is_sqlite(url) else sa.create_engine(url)
+        engine = _sqlite_engine(url, read_only) if _is_sqlite(url) else _other_engine(url)
     except ModuleNotFoundError as exc:
         raise ConfigError(f'{shown_url(url)} needs psycopg: pip install "kwdb[postgres]"') from exc
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _other_engine(url: str) -> sa.Engine:
+    return sa.create_engine(url, execution_options={"kwdb_url": url})
 
 
 def _is_sqlite(url: str) -> bool:
@@ -54,11 +58,18 @@ def _sqlite_engine(url: str, read_only: bool) -> sa.Engine:
     path = sqlite_path(url)
     if path and read_only:
         uri = read_only_uri(path)
-        return sa.create_engine("sqlite://", creator=lambda: _connect_sqlite(uri, read_only=True))
+        return sa.create_engine(
+            "sqlite://",
+            creator=lambda: _connect_sqlite(uri, read_only=True),
+            execution_options={"kwdb_url": url},
+        )
     target = str(path) if path else ":memory:"
     pool = None if path else sa.StaticPool
     return sa.create_engine(
-        "sqlite://", creator=lambda: _connect_sqlite(target, read_only=False), poolclass=pool
+        "sqlite://",
+        creator=lambda: _connect_sqlite(target, read_only=False),
+        poolclass=pool,
+        execution_options={"kwdb_url": url},
     )
 
 
@@ -82,6 +93,9 @@ def _begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
     elif is_writer:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
+    else:
+        # Several statements of a reader see one state, as they do on SQLite.
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
 
 @contextmanager
@@ -109,14 +123,15 @@ def read_transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 @contextmanager
-def explained(engine: sa.Engine, url: str | None = None) -> Iterator[None]:
+def explained(engine: sa.Engine) -> Iterator[None]:
     """Turn what an engine says of its file, disk or server into a DatabaseError."""
     try:
         yield
     except sa.exc.DBAPIError as exc:
         if (meaning := complaint(exc.orig)) is None:
             raise
-        raise DatabaseError(f"cannot use the database {_place(engine, url)}: {meaning}") from exc
+        place = shown_url(engine.get_execution_options()["kwdb_url"])
+        raise DatabaseError(f"cannot use the database {place}: {meaning}") from exc
 
 
 def complaint(error: BaseException | None) -> str | None:
@@ -128,14 +143,6 @@ def complaint(error: BaseException | None) -> str | None:
 
 def _is_operational(error: BaseException | None) -> bool:
     return type(error).__name__ in {"OperationalError", "DatabaseError", "AdminShutdown"}
-
-
-def _place(engine: sa.Engine, url: str | None) -> str:
-    if url is not None:
-        return shown_url(url)
-    if engine.dialect.name != "sqlite":
-        return engine.url.render_as_string(hide_password=True)
-    return "file"
 
 
 def found_revision(connection: sa.Connection) -> str | None:
@@ -166,9 +173,10 @@ def _checked(url: str, *, read_only: bool) -> sa.Engine:
     if path is not None and not path.exists():
         raise SchemaVersionError(None, SCHEMA_REVISION, shown_url(url))
     engine = open_engine(url, read_only=read_only)
-    with explained(engine, url), engine.connect() as connection:
+    with explained(engine), engine.connect() as connection:
         revision = found_revision(connection)
     if revision != SCHEMA_REVISION:
+        engine.dispose()
         raise SchemaVersionError(revision, SCHEMA_REVISION, shown_url(url))
     return engine
 

@@ -125,7 +125,7 @@ def _ask_postgres(url: str, query: str, limit: int, timeout_s: float) -> Answer:
     from kwdb.db import explained, open_engine
 
     engine = open_engine(url)
-    with explained(engine, url), engine.connect() as connection:
+    with explained(engine), engine.connect() as connection:
         raw = connection.connection.driver_connection
         try:
             return _ask_cursor(raw, query, limit, timeout_s)

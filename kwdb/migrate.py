@@ -35,11 +35,14 @@ def upgrade(url: str) -> str | None:
     """
     _make_directory(sqlite_path(url))
     engine = open_engine(url)
-    with explained(engine, url), write_transaction(engine) as connection:
-        found = found_revision(connection)
-        _refuse_newer(found, url)
-        if found != SCHEMA_REVISION:
-            _run_alembic(connection)
+    try:
+        with write_transaction(engine) as connection:
+            found = found_revision(connection)
+            _refuse_newer(found, url)
+            if found != SCHEMA_REVISION:
+                _run_alembic(connection)
+    finally:
+        engine.dispose()
     return found
 
 
@@ -49,8 +52,11 @@ def current(url: str) -> str | None:
     if path is not None and not path.exists():
         return None
     engine = open_engine(url, read_only=True)
-    with explained(engine, url), engine.connect() as connection:
-        return found_revision(connection)
+    try:
+        with explained(engine), engine.connect() as connection:
+            return found_revision(connection)
+    finally:
+        engine.dispose()
 
 
 def alembic_config(connection: sa.Connection | None = None) -> "Config":

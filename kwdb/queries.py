@@ -154,6 +154,18 @@ def _find_pull_request(connection: sa.Connection, name: str) -> Found | None:
     return {**row, **names} if row else None
 
 
+def get_pull_request(connection: sa.Connection, name: str) -> Found:
+    """Return the row of a pull request, with full_name and slug, by any name that `show` takes.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    found = _find_pull_request(connection, name)
+    if found is None:
+        raise NotFoundError(_not_found(connection, name))
+    return found
+
+
 def _not_found(connection: sa.Connection, name: str) -> str:
     known = connection.execute(
         sa.select(pages.c.id).where(pages.c.id.startswith(name[:4], autoescape=True)).limit(5_000)

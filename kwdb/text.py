@@ -3,7 +3,7 @@
 import re
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 
 
 def fold(text: str) -> str:
@@ -17,4 +17,5 @@ def fold(text: str) -> str:
 
 def headings(markdown: str) -> str:
     """Return the texts of a Markdown document's `#` headings, one a line."""
-    return "\n".join(_HEADING.findall(markdown))
+    texts = (found.strip().rstrip("#").rstrip() for found in _HEADING.findall(markdown))
+    return "\n".join(text for text in texts if text)

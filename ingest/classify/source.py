@@ -53,6 +53,14 @@ class Source:
             if value not in known:
                 raise self.refuse(key, field, f"{value!r} is not among {', '.join(known)}")
 
+    def section(self, name: str, kind: type) -> Any:
+        """Return a part of the file that must be there, as a list or mapping."""
+        found = self.data.get(name)
+        if not isinstance(found, kind):
+            problem = f"a {kind.__name__} is needed at the top level, not {found!r:.40}"
+            raise InvalidRecordError(self.path, None, name, problem)
+        return found
+
     def row_key(self, row: object) -> str:
         """Return the key of `row` once its fields are known to exist and to have their types."""
         if not isinstance(row, dict) or not isinstance(row.get("key"), str):

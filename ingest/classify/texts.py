@@ -19,7 +19,7 @@ _URL = re.compile(r"https?://[^\s)>\]]+")
 def _quiet() -> dict[str, tuple[Rule, ...]]:
     source = read_source(RULES_DIR / "texts.yaml")
     return {
-        name: tuple(read_rule(source, row, {"body": 1.0}) for row in source.data[name])
+        name: tuple(read_rule(source, row, {"body": 1.0}) for row in source.section(name, list))
         for name in ("lines", "sections")
     }
 

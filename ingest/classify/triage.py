@@ -53,9 +53,9 @@ def triage_table() -> TriageTable:
         InvalidRecordError: a rule of the file cannot be used.
     """
     source = read_source(RULES_DIR / "triage.yaml")
-    rules = tuple(read_rule(source, row, {}) for row in source.data["rules"])
-    numbers = {name: float(value) for name, value in source.data["numbers"].items()}
-    return TriageTable(rules, numbers, dict(source.data["reasons"]))
+    rules = tuple(read_rule(source, row, {}) for row in source.section("rules", list))
+    numbers = {name: float(value) for name, value in source.section("numbers", dict).items()}
+    return TriageTable(rules, numbers, dict(source.section("reasons", dict)))
 
 
 def decide(change: Change, files: tuple[FileDiff, ...] | None) -> Decision:

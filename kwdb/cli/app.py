@@ -11,7 +11,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import claims, database, harvest, lines, reading
+from kwdb.cli import claims, database, harvest, lines, reading, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -50,10 +50,11 @@ for _command in (
     reading.status,
     reading.sql,
 ):
-    app.command(_command.__name__)(_command)
+    app.command(_command.__name__, context_settings={"ignore_unknown_options": True})(_command)
 app.command("classify")(lines.classify)
 app.command("extract")(lines.extract)
 app.command("claims")(claims.claims)
+app.command("triage")(triage.triage)
 
 
 def main() -> None:

@@ -31,6 +31,9 @@ def ingest(
         bool, typer.Option("--no-api", help="Git only; needs no token and no GitHub API.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Run every stage from its start.")] = False,
+    diffs: Annotated[
+        bool, typer.Option("--diffs", help="Read changed lines of what was kept or deferred.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Harvest repositories: history, pull requests, tags and pages.
@@ -46,10 +49,13 @@ def ingest(
     started = time.monotonic()
     settings = load_settings()
     engine = open_writer(settings.database_url)
-    options = Options(since=since, full=full)
+    options = Options(since=since, full=full, diffs=diffs)
+    chosen = _choose(engine, names)
     if not no_api:
         note("this version reads git only: open pull requests, labels and API times stay empty")
-    done, failed = _harvest_each(engine, settings, _choose(engine, names), options)
+    done, failed = _harvest_each(engine, settings, chosen, options)
+    if failed and not done:
+        raise UserError("; ".join(failed.values()))
     summary = {
         "repositories": done,
         "failed": failed,
@@ -60,13 +66,6 @@ def ingest(
         print_json(summary)
     else:
         note(f"{summary['rows_written']} rows written in {summary['seconds']} s")
-    _end(failed, some_done=bool(done))
-
-
-def _end(failed: dict[str, str], *, some_done: bool) -> None:
-    """Fail as a whole when nothing was harvested; otherwise say that something is missing."""
-    if failed and not some_done:
-        raise UserError("; ".join(failed.values()))
     for message in failed.values():
         note(f"kwdb: {message}")
     if failed:
@@ -94,7 +93,8 @@ def _with_hint(error: UserError, settings: Settings) -> str:
             f"cannot reach GitHub ({said.partition(': ')[2]}); the database stays as it is. "
             "Try again later, or set KWDB_CLONE_BASE to a mirror, e.g. file:///srv/git"
         )
-    return said
+    is_remote = said.startswith(("git ls-remote", "git could not fetch"))
+    return f"{said}: check KWDB_CLONE_BASE, now {settings.clone_base}" if is_remote else said
 
 
 def _harvest_one(
@@ -109,8 +109,8 @@ def _harvest_one(
     repository = RepositoryRow(**{name: row[name] for name in names})
     with read_transaction(engine) as connection:
         known_as = repository_names(connection, repository.id)
-    with explained(engine, settings.database_url), _progress(repository.slug) as report:
-        summary = harvest(Job(engine, settings, repository, known_as, options, report))
+    with explained(engine), _progress(repository.slug) as report:
+        summary = harvest(Job(engine, settings, repository, known_as, options, report, note))
     for stage, counts in summary["stages"].items():
         shown = ", ".join(f"{name} {value}" for name, value in counts.items())
         note(f"{repository.slug:<12} {stage:<9} {shown}")
@@ -146,7 +146,11 @@ def _add(engine: "Engine", full_name: str) -> dict[str, Any]:
     from kwdb.queries import find_repository
     from kwdb.store.harvest import add_repository
 
-    list_remote(f"{load_settings().clone_base}/{full_name}", None)
+    settings = load_settings()
+    try:
+        list_remote(f"{settings.clone_base}/{full_name}", None)
+    except UserError as exc:
+        raise UserError(f"{full_name}: {_with_hint(exc, settings)}") from exc
     with write_transaction(engine) as connection:
         add_repository(connection, full_name.rpartition("/")[2].lower(), full_name, "squash")
         return find_repository(connection, full_name) or {}

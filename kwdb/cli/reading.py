@@ -35,8 +35,12 @@ def reading() -> Iterator["Connection"]:
     """Open the database of the settings for one consistent reading."""
     from kwdb.db import open_reader, read_transaction
 
-    with read_transaction(open_reader(load_settings().database_url)) as connection:
-        yield connection
+    engine = open_reader(load_settings().database_url)
+    try:
+        with read_transaction(engine) as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 def parse_day(text: str) -> date:
@@ -91,7 +95,8 @@ def search(
         typer.echo(f"    {hit.snippet}")
     note(f"{len(result.results)} of {result.total} pages")
     for reason, count in result.excluded.items():
-        note(f"{count} more pages left out by --exact: known by {reason} only")
+        why = "by --exact: known by family only" if reason == "family" else "no architecture known"
+        note(f"{count} more pages left out: {why}")
 
 
 def show(

@@ -72,6 +72,15 @@ def family_only(connection: sa.Connection, filters: Filters) -> Condition | None
     return sa.and_(_tagged(found, exact=False), ~_tagged(found, exact=True))
 
 
+def without_architecture() -> Condition:
+    """Return the condition for pages of which no architecture is known."""
+    return ~sa.exists().where(
+        page_tags.c.page_id == pages.c.id,
+        page_tags.c.tag_id == tags.c.id,
+        tags.c.facet == "architecture",
+    )
+
+
 def _tag_filters(filters: Filters) -> list[tuple[str, str | None, str]]:
     named = [
         (filters.architecture, "architecture", "architecture"),

@@ -1,7 +1,7 @@
 """Run a search: match, filter, rank, count, and cut a snippet from the text of each hit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 
@@ -13,7 +13,13 @@ from kwdb.models import (
     pull_request_commits,
     pull_requests,
 )
-from kwdb.search.filters import Condition, Filters, build_conditions, family_only
+from kwdb.search.filters import (
+    Condition,
+    Filters,
+    build_conditions,
+    family_only,
+    without_architecture,
+)
 from kwdb.search.snippet import cut_snippet
 from kwdb.search.terms import Term, parse_terms, to_fts5, to_tsquery
 
@@ -66,7 +72,7 @@ def search_pages(
     source, score = _matching(connection, terms)
     total = _count(connection, source, conditions)
     rows = connection.execute(
-        sa.select(pages.c.pk, pages.c.id, pages.c.type, pages.c.title, score.label("score"))
+        sa.select(pages.c.id, pages.c.type, pages.c.title, pages.c.summary, score.label("score"))
         .select_from(source)
         .where(*conditions)
         .order_by(sa.desc("score"), pages.c.published_on.desc(), pages.c.id)
@@ -74,8 +80,9 @@ def search_pages(
     ).all()
     texts = _texts(connection, [row.id for row in rows])
     hits = [
-        Hit(r.id, r.type, r.title, round(r.score, 4), cut_snippet(texts.get(r.id, ""), terms))
+        Hit(r.id, r.type, r.title, round(r.score, 4), cut_snippet(text, terms))
         for r in rows
+        for text in [texts.get(r.id) or r.summary or ""]
     ]
     return SearchResult(total, True, hits, None, _excluded(connection, source, filters))
 
@@ -117,10 +124,14 @@ def _count(
 
 
 def _excluded(connection: sa.Connection, source: sa.FromClause, filters: Filters) -> dict[str, int]:
-    left_out = family_only(connection, filters)
-    if left_out is None:
+    if not filters.architecture:
         return {}
-    return {"family": _count(connection, source, [~pages.c.is_retired, left_out])}
+    rest = build_conditions(connection, replace(filters, architecture=None))
+    counts = {"unknown": _count(connection, source, [*rest, without_architecture()])}
+    left_out = family_only(connection, filters)
+    if left_out is not None:
+        counts["family"] = _count(connection, source, [*rest, left_out])
+    return dict(sorted(counts.items()))
 
 
 def _texts(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
@@ -133,7 +144,7 @@ def _texts(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
     versions = connection.execute(
         sa.select(v.page_id, v.body).where(v.page_id.in_(ids), v.retired_at.is_(None))
     )
-    texts |= {id_: body.decode("utf-8", "replace") for id_, body in versions}
+    texts |= {id_: body.decode("utf-8", "replace") for id_, body in versions if body}
     missing = [id_ for id_ in ids if id_ not in texts]
     return texts | _path_lists(connection, missing)
 

@@ -3,7 +3,7 @@
 A row that cannot be used is reported with its file, line and field, and what is allowed there.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -56,26 +56,53 @@ def choice(name: str, *, required: bool = True) -> Field:
 
 
 def read_rows(path: Path) -> Iterator[SeedRow]:
-    """Yield the rows of a seed file with their lines.
+    """Yield the rows of a seed file, a list of mappings, with their lines.
 
     Raises:
         InvalidRecordError: the file is no YAML list of mappings.
     """
-    loader = _LOADER(path.read_text(encoding="utf-8"))
-    try:
+    for line, values in _read_items(path):
+        if not isinstance(values, dict):
+            raise InvalidRecordError(path, line, "-", f"a row is a mapping, not {values!r}")
+        yield SeedRow(path, line, values)
+
+
+def read_page(path: Path) -> SeedRow:
+    """Return the one mapping of a page file; raises as `read_rows`."""
+    values = _parse(path, lambda loader: loader.get_single_data())
+    if not isinstance(values, dict):
+        raise InvalidRecordError(path, 1, "-", f"a page is a mapping, not {values!r}")
+    return SeedRow(path, 1, values)
+
+
+def _read_items(path: Path) -> list[tuple[int, Any]]:
+    def items(loader: Any) -> list[tuple[int, Any]]:
         document = loader.get_single_node()
-        for node in document.value if document is not None else ():
-            line = node.start_mark.line + 1
-            values = loader.construct_document(node)
-            if not isinstance(values, dict):
-                raise InvalidRecordError(path, line, "-", f"a row is a mapping, not {values!r}")
-            yield SeedRow(path, line, values)
+        if document is None:
+            return []
+        if not isinstance(document, yaml.SequenceNode):
+            raise InvalidRecordError(path, 1, "-", "a seed file is a list of rows")
+        return [
+            (node.start_mark.line + 1, loader.construct_document(node)) for node in document.value
+        ]
+
+    found: list[tuple[int, Any]] = _parse(path, items)
+    return found
+
+
+def _parse(path: Path, read: Callable[[Any], Any]) -> Any:
+    try:
+        loader = _LOADER(path.read_text(encoding="utf-8"))
+        try:
+            return read(loader)
+        finally:
+            loader.dispose()
     except yaml.YAMLError as exc:
         mark = getattr(exc, "problem_mark", None)
         problem = f"no YAML: {getattr(exc, 'problem', exc)}"
         raise InvalidRecordError(path, mark.line + 1 if mark else None, "-", problem) from exc
-    finally:
-        loader.dispose()
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as exc:
+        raise InvalidRecordError(path, None, "-", f"cannot be read: {exc}") from exc
 
 
 def validated(path: Path, fields: Mapping[str, Field], known: Values) -> list[SeedRow]:
@@ -85,18 +112,29 @@ def validated(path: Path, fields: Mapping[str, Field], known: Values) -> list[Se
         InvalidRecordError: naming the first row that cannot be used.
     """
     everywhere = {"key": TEXT, "source": TEXT, "note": OPTIONAL_TEXT, "date": DAY}
-    allowed = {**everywhere, **fields}
     rows = list(read_rows(path))
-    lines: dict[str, int] = {}
     for row in rows:
-        _check_row(row, allowed, known)
-        if (first := lines.setdefault(row.values["key"], row.line)) != row.line:
-            raise row.fail("key", f"{row.values['key']!r} stands at line {first} too")
+        check_row(row, {**everywhere, **fields}, known)
+    check_unique(rows, "key")
     return rows
 
 
-def _check_row(row: SeedRow, fields: Mapping[str, Field], known: Values) -> None:
-    for name in row.values.keys() - fields.keys():
+def check_unique(rows: Sequence[SeedRow], *names: str) -> None:
+    """Refuse two rows with the same values in the fields `names`."""
+    first: dict[tuple[Any, ...], SeedRow] = {}
+    for row in rows:
+        values = tuple(row.values.get(name) for name in names)
+        if (other := first.setdefault(values, row)) is not row:
+            shown = ":".join(str(value) for value in values)
+            place = f"line {other.line}"
+            if other.path != row.path:
+                place = f"{other.path.name} {place}"
+            raise row.fail(names[-1], f"{shown!r} stands at {place} too")
+
+
+def check_row(row: SeedRow, fields: Mapping[str, Field], known: Values) -> None:
+    """Refuse unknown fields, missing ones, wrong types and values outside their sets."""
+    for name in sorted(map(str, row.values.keys() - fields.keys())):
         raise row.fail(name, f"unknown field; allowed: {', '.join(fields)}")
     for name, field in fields.items():
         _check_value(row, name, field, known)
@@ -112,6 +150,17 @@ def _check_value(row: SeedRow, name: str, field: Field, known: Values) -> None:
     if is_flag or not isinstance(value, field.types):
         wanted = " or ".join(kind.__name__ for kind in field.types)
         raise row.fail(name, f"{value!r} is not {wanted}")
+    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+        raise row.fail(name, f"{value!r} holds something that is no text")
+    if field is DAY and isinstance(value, str):
+        _check_day(row, name, value)
     if field.choices and value not in known[field.choices]:
         near = ", ".join(nearest(str(value), known[field.choices]))
         raise row.fail(name, f"unknown value {value!r}; nearest allowed: {near}")
+
+
+def _check_day(row: SeedRow, name: str, value: str) -> None:
+    try:
+        date.fromisoformat(value)
+    except ValueError as exc:
+        raise row.fail(name, f"{value!r} is no day of the form YYYY-MM-DD") from exc

@@ -1,4 +1,4 @@
-"""Load the seeds: value sets, vocabulary, GPUs, metrics and repositories."""
+"""Load the seeds: value sets, vocabulary, GPUs, metrics, repositories and pages."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,9 +18,11 @@ from kwdb.seed.files import (
     TEXT,
     Field,
     SeedRow,
+    check_unique,
     choice,
     validated,
 )
+from kwdb.seed.pages import load_pages
 from kwdb.store.rows import Row, find_keys, next_key, upsert
 from kwdb.text import fold
 
@@ -78,6 +80,15 @@ _FIELDS: dict[str, dict[str, Field]] = {
 }
 
 
+_NATURAL_KEYS: dict[str, tuple[str, ...]] = {
+    "value_sets": ("table", "name"),
+    "tags": ("facet", "name"),
+    "aliases": ("alias", "tag"),
+    "repositories": ("slug",),
+    **dict.fromkeys(("facets", "page_types", "metrics", "gpus"), ("name",)),
+}
+
+
 def load_seeds(engine: sa.Engine, directory: Path | None = None) -> dict[str, int]:
     """Load every seed file in one transaction; returns file -> rows written.
 
@@ -91,6 +102,7 @@ def load_seeds(engine: sa.Engine, directory: Path | None = None) -> dict[str, in
         loader = _Loader(connection, place)
         written = {name: load(loader, loader.rows(name)) for name, load in _LOADERS.items()}
         written["corpora"] = _load_corpora(connection)
+        written["pages"] = load_pages(connection, place, loader.known, loader.known["tags"])
     return written
 
 
@@ -106,7 +118,9 @@ class _Loader:
         }
 
     def rows(self, name: str) -> list[SeedRow]:
-        return validated(self.directory / f"{name}.yaml", _FIELDS[name], self.known)
+        found = validated(self.directory / f"{name}.yaml", _FIELDS[name], self.known)
+        check_unique(found, *_NATURAL_KEYS[name])
+        return found
 
     def keyed_upsert(self, table: sa.Table, rows: list[Row], key: str) -> int:
         """Upsert rows by a unique column, giving new ones their surrogate keys."""
@@ -117,7 +131,9 @@ class _Loader:
 
 
 def _value_set_names() -> set[str]:
-    return {t.name for t in metadata.tables.values() if {"name", "description"} <= {*t.c.keys()}}
+    """The tables of kwdb.models.values: a name, what it means, and perhaps a rank."""
+    columns = {table.name: {*table.c.keys()} for table in metadata.tables.values()}
+    return {n for n, found in columns.items() if found - {"rank"} == {"name", "description"}}
 
 
 def _load_value_sets(loader: _Loader, rows: list[SeedRow]) -> int:
@@ -126,6 +142,9 @@ def _load_value_sets(loader: _Loader, rows: list[SeedRow]) -> int:
         table = metadata.tables[name]
         picked = [row.values for row in rows if row.values["table"] == name]
         columns = [column.name for column in table.columns]
+        for row in rows:
+            if row.values["table"] == name and "rank" in columns and not row.values.get("rank"):
+                raise row.fail("rank", "is missing: the values of this set are ordered")
         found = [{column: values.get(column) for column in columns} for values in picked]
         written += upsert(loader.connection, table, found, ("name",))
         loader.known[name] = {row["name"] for row in found}
@@ -194,6 +213,7 @@ def _alias_row(row: SeedRow, keys: Mapping[str, int]) -> Row:
 
 def _load_page_types(loader: _Loader, rows: list[SeedRow]) -> int:
     columns = ("name", "layer", "id_prefix", "min_reproducibility", "description")
+    loader.known["page_types"] = {row.values["name"] for row in rows}
     return _upsert_plain(loader, models.page_types, rows, columns)
 
 

@@ -283,7 +283,7 @@ def landing_events(connection: sa.Connection, keys: Collection[int]) -> dict[int
             )
             .join(commits, commits.c.id == pull_request_commits.c.commit_id)
             .where(pull_request_commits.c.pull_request_id.in_(part), commits.c.is_reachable)
-            .order_by(commits.c.id)
+            .order_by(commits.c.committed_at, commits.c.id)
         )
         for row in connection.execute(query).mappings():
             events[row["pull_request_id"]].append(dict(row))
@@ -294,14 +294,16 @@ def store_landings(connection: sa.Connection, rows: Sequence[Row]) -> int:
     """Update what git says of pull requests; returns how many rows changed.
 
     Each row has id, landed_state, landed_at, merge_sha, author_id, title and body. Where the API
-    has spoken (`fetched_at`), author, title and body stay as it gave them. A changed title or body
-    makes the pull request due for the stages that read it.
+    has spoken (`fetched_at`), author, title and body stay as it gave them; so they do where no
+    landing is left that could say them (title None). A changed state or text makes the pull
+    request due for the stages that read it.
     """
     stored = _stored_landings(connection, [row["id"] for row in rows])
     changed = []
     for row in rows:
         old = stored[row["id"]]
-        new = row if old["fetched_at"] is None else row | {n: old[n] for n in _API_FIELDS}
+        keeps_text = old["fetched_at"] is not None or row["title"] is None
+        new = row | {n: old[n] for n in _API_FIELDS} if keeps_text else row
         if any(new[name] != old[name] for name in _LANDING_FIELDS):
             is_due = any(new[name] != old[name] for name in _CLASSIFIED_FIELDS)
             due = dict.fromkeys(_STAGE_MARKS) if is_due else {n: old[n] for n in _STAGE_MARKS}

@@ -20,7 +20,7 @@ from kwdb.text import fold, headings
 HARVEST = "harvest"
 
 # PostgreSQL refuses a tsvector over 1 MiB; what stands this far down says little about a page.
-_INDEXED_SIGNS = 200_000
+_INDEXED_SIGNS = 60_000
 _INDEX_COLUMNS = ("id", "title", "tags", "headings", "body")
 _FTS5 = sa.text(
     "INSERT OR REPLACE INTO page_index (rowid, id, title, tags, headings, body) "
@@ -42,10 +42,10 @@ def corpus_key(connection: sa.Connection, name: str) -> int:
 
 
 def store_pull_request_pages(connection: sa.Connection, rows: Sequence[Row]) -> dict[str, int]:
-    """Add or update pages of pull requests; returns page id -> pk of those that we serve.
+    """Add or update pages of pull requests; returns page id -> pk.
 
     Each row has id, title, url, published_on, and pull_request_id. A page that another corpus
-    serves keeps its row.
+    serves keeps its row; tags and index entry of the harvest come beside it.
     """
     harvest = corpus_key(connection, HARVEST)
     stored = _stored_pages(connection, [row["id"] for row in rows])
@@ -62,7 +62,7 @@ def store_pull_request_pages(connection: sa.Connection, rows: Sequence[Row]) -> 
         pull_requests,
         [{"id": row["pull_request_id"], "page_id": row["id"]} for row in rows],
     )
-    return {row["id"]: keys[row["id"]] for row in ours}
+    return {row["id"]: keys[row["id"]] for row in rows}
 
 
 def _stored_pages(connection: sa.Connection, ids: Collection[str]) -> dict[str, tuple[int, Any]]:
@@ -140,4 +140,6 @@ def _index_row(document: Row) -> Row:
         "headings": headings(text),
         "body": "\n".join((text, *document["paths"]))[:_INDEXED_SIGNS],
     }
-    return {name: fold(value) for name, value in values.items()} | {"pk": document["pk"]}
+    limits = {"body": _INDEXED_SIGNS}
+    folded = {n: fold(v)[: limits.get(n, _INDEXED_SIGNS // 4)] for n, v in values.items()}
+    return folded | {"pk": document["pk"]}

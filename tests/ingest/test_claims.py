@@ -1,5 +1,4 @@
 # Inputs stand as their authors would write them, so lines are long.
-# ruff: noqa: E501
 import json
 from pathlib import Path
 

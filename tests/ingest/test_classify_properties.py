@@ -1,6 +1,7 @@
 """What holds for every change: shown evidence, closed names, no crash, no dependence on order."""
 
 import time
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,3 +121,18 @@ def test_a_large_body_takes_less_than_a_second() -> None:
         started = time.process_time()
         classify(Change("o/r", 1, "[Kernel] tiles", body))
         assert time.process_time() - started < 2.0, piece
+
+
+@given(changes, st.lists(st.sampled_from(["LICENSE", "docs/notes.md", "tests/test_sm100.py"])))
+@settings(max_examples=60, deadline=None)
+def test_silent_paths_add_no_architecture(change: Change, more: list[str]) -> None:
+    longer = replace(change, paths=(*change.paths, *more))
+    assert architectures(classify(longer)) <= architectures(classify(change))
+
+
+@given(prose)
+@settings(max_examples=60, deadline=None)
+def test_context_lines_of_a_diff_add_no_architecture(text: str) -> None:
+    flat = text.replace("\n", " ").replace("\r", " ")
+    diff = f"diff --git a/csrc/x.cu b/csrc/x.cu\n@@ -1,2 +1,2 @@\n {flat} sm_100a B200\n+x = 1;\n"
+    assert not architectures(classify(Change("o/r", 1, "tiles", diff=diff)))
