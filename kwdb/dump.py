@@ -18,6 +18,7 @@ _LEFT_OUT_TABLES = frozenset({"harvest_cursors", "harvest_gaps", "harvest_runs"}
 _LEFT_OUT_COLUMNS = frozenset({"fetched_at", "imported_at", "decided_at", "captured_at"}) | {
     "decided_on",
     "retired_at",
+    "location",
 }
 # How a row of each table is named from outside: columns, where a key stands for the key's row.
 _NATURAL_KEYS: Mapping[str, tuple[str, ...]] = {

@@ -26,12 +26,21 @@ from kwdb.models.contests import (
     version_claims,
 )
 from kwdb.models.harvest import harvest_cursors, harvest_gaps, harvest_runs
-from kwdb.models.pages import corpora, page_links, page_tags, page_versions, pages
+from kwdb.models.pages import (
+    corpora,
+    corpus_files,
+    page_aliases,
+    page_links,
+    page_tags,
+    page_versions,
+    pages,
+)
 from kwdb.models.repositories import (
     actors,
     commit_paths,
     commits,
     ledger_entries,
+    ledger_skips,
     paths,
     pull_request_commits,
     pull_request_labels,
@@ -63,6 +72,7 @@ __all__ = [
     "contest_submissions",
     "contests",
     "corpora",
+    "corpus_files",
     "correctness_checks",
     "environments",
     "facets",
@@ -73,8 +83,10 @@ __all__ = [
     "harvest_runs",
     "kernel_artifacts",
     "ledger_entries",
+    "ledger_skips",
     "metadata",
     "metrics",
+    "page_aliases",
     "page_links",
     "page_tags",
     "page_types",

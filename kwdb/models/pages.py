@@ -48,6 +48,7 @@ page_versions = table(
     column("path", Text, "file within the corpus", required=True),
     column("front_matter_text", Text, "front matter as written, NULL where there is none"),
     column("front_matter", sa.JSON(none_as_null=True), "front matter as data, unknown keys kept"),
+    column("fences", Text, "lines around the front matter where they are not plain --- lines"),
     column("body", sa.LargeBinary, "body bytes as they are in the file", required=True),
     column("body_sha256", Text, "hex digest of body", required=True),
     column("captured_at", UTCTime, "when this version was read", required=True),
@@ -74,6 +75,30 @@ page_tags = table(
         name="rule_has_evidence",
     ),
     sa.Index(None, "tag_id", "page_id"),
+)
+
+page_aliases = table(
+    "page_aliases",
+    "Another name that a page gives itself.",
+    reference("page_id", "pages.id", "the page", required=True),
+    reference("corpus_id", "corpora.id", "corpus that says so", required=True),
+    column("alias", Text, "case-folded key as in aliases.alias", required=True),
+    column("display", Text, "the name as written", required=True),
+    sa.PrimaryKeyConstraint("page_id", "corpus_id", "alias"),
+    sa.Index(None, "alias"),
+)
+
+corpus_files = table(
+    "corpus_files",
+    "A file of an imported corpus that is neither a page nor part of a bundle.",
+    reference("corpus_id", "corpora.id", "the corpus", required=True, ondelete="CASCADE"),
+    column("path", Text, "file within the corpus", required=True),
+    column("kind", Text, "what the reader took it for: ledger, vocabulary …", required=True),
+    column("reason", Text, "why it is no page, or was not read"),
+    column("size_bytes", sa.BigInteger, "size found"),
+    column("sha256", Text, "hex digest of content; NULL: not read"),
+    column("content", sa.LargeBinary, "the file; NULL: not read"),
+    sa.PrimaryKeyConstraint("corpus_id", "path"),
 )
 
 page_links = table(

@@ -13,6 +13,13 @@ repositories = table(
     column("github_id", sa.BigInteger, "GitHub's numeric id, the identity through renames"),
     column("default_branch", Text, "branch whose history is read; NULL: what HEAD names"),
     reference("landing", "landing_styles.name", "how pull requests land", required=True),
+    sa.Column(
+        "is_followed",
+        sa.Boolean,
+        doc="harvested by `ingest all`; false: only named by an import",
+        nullable=False,
+        server_default=sa.true(),
+    ),
     sa.UniqueConstraint("slug"),
     sa.UniqueConstraint("full_name"),
 )
@@ -172,5 +179,18 @@ ledger_entries = table(
     column("decided_by", Text, "rule key, person:NAME or the ledger's own word"),
     column("ruleset", Text, "version of the rules, where rules decided"),
     reference("corpus_id", "corpora.id", "imported ledger it comes from; NULL: ours"),
+    column("details", sa.JSON(none_as_null=True), "further fields of an imported row, as written"),
     sa.Index(None, "repository_id", "number"),
+)
+
+ledger_skips = table(
+    "ledger_skips",
+    "A pull request that an imported ledger includes and for which its corpus made no page.",
+    reference("corpus_id", "corpora.id", "the corpus", required=True, ondelete="CASCADE"),
+    reference("repository_id", "repositories.id", "the repository", required=True),
+    column("number", sa.Integer, "the pull request's number", required=True),
+    column("stage", Text, "step at which it fell out, as written", required=True),
+    column("reason", Text, "why, as written", required=True),
+    column("recorded_on", sa.Date, "day of the record; NULL: not stated"),
+    sa.PrimaryKeyConstraint("corpus_id", "repository_id", "number"),
 )
