@@ -3,6 +3,7 @@
 import re
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
+_HOME = re.compile(r"""(?<![\w.])(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s"'`<>:,;)\]]+""")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 
 
@@ -19,3 +20,8 @@ def headings(markdown: str) -> str:
     """Return the texts of a Markdown document's `#` headings, one a line."""
     texts = (found.strip().rstrip("#").rstrip() for found in _HEADING.findall(markdown))
     return "\n".join(text for text in texts if text)
+
+
+def scrub(text: str) -> str:
+    """Replace home directories, which name people, by `~`: /home/jane/x.cu gives ~/x.cu."""
+    return _HOME.sub("~", text)

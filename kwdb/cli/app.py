@@ -11,7 +11,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import claims, database, harvest, lines, reading, triage
+from kwdb.cli import claims, database, exchange, harvest, lines, reading, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -41,6 +41,8 @@ def _options(
 
 app.command("init")(database.init)
 app.add_typer(database.app, name="db")
+app.add_typer(exchange.importing, name="import")
+app.add_typer(exchange.exporting, name="export")
 app.command("ingest")(harvest.ingest)
 for _command in (
     reading.search,

@@ -109,7 +109,7 @@ def _harvest_one(
     repository = RepositoryRow(**{name: row[name] for name in names})
     with read_transaction(engine) as connection:
         known_as = repository_names(connection, repository.id)
-    with explained(engine), _progress(repository.slug) as report:
+    with explained(engine), progress(repository.slug) as report:
         summary = harvest(Job(engine, settings, repository, known_as, options, report, note))
     for stage, counts in summary["stages"].items():
         shown = ", ".join(f"{name} {value}" for name, value in counts.items())
@@ -157,7 +157,7 @@ def _add(engine: "Engine", full_name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _progress(slug: str) -> Iterator[Callable[[str, int, int | None], None]]:
+def progress(slug: str) -> Iterator[Callable[[str, int, int | None], None]]:
     """Give a callback that draws bars on a terminal and stays silent elsewhere."""
     if not sys.stderr.isatty():
         yield lambda _stage, _done, _total: None

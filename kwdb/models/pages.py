@@ -84,7 +84,7 @@ page_aliases = table(
     reference("corpus_id", "corpora.id", "corpus that says so", required=True),
     column("alias", Text, "case-folded key as in aliases.alias", required=True),
     column("display", Text, "the name as written", required=True),
-    sa.PrimaryKeyConstraint("page_id", "corpus_id", "alias"),
+    sa.PrimaryKeyConstraint("page_id", "corpus_id", "display"),
     sa.Index(None, "alias"),
 )
 

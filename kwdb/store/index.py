@@ -1,11 +1,12 @@
 """The search index from what is stored, for a database whose rows came in bulk."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
 from kwdb.models import (
     commit_paths,
+    page_aliases,
     page_tags,
     page_versions,
     pages,
@@ -14,8 +15,9 @@ from kwdb.models import (
     pull_requests,
     tags,
 )
-from kwdb.store.pages import index_pages
-from kwdb.store.rows import Row
+from kwdb.store.pages import drop_from_index, index_pages
+from kwdb.store.rows import Row, chunks
+from kwdb.text import scrub
 
 _PAGES = 2_000
 _PATHS_A_PAGE = 50
@@ -31,6 +33,18 @@ def reindex(connection: sa.Connection) -> int:
     return len(found)
 
 
+def refresh_index(connection: sa.Connection, ids: Collection[str]) -> int:
+    """Put the pages `ids` into the index as they stand now, or out of it; returns their number."""
+    p = pages.c
+    for part in chunks(sorted(ids), _PAGES):
+        query = sa.select(p.pk, p.id, p.title, p.is_retired).where(p.id.in_(part)).order_by(p.pk)
+        found = [dict(row) for row in connection.execute(query).mappings()]
+        drop_from_index(connection, [row["pk"] for row in found if row["is_retired"]])
+        live = [row for row in found if not row["is_retired"]]
+        index_pages(connection, _documents(connection, live))
+    return len(ids)
+
+
 def _documents(connection: sa.Connection, rows: Sequence[Row]) -> list[Row]:
     ids = [row["id"] for row in rows]
     documents = {row["id"]: row | {"tags": [], "text": "", "paths": []} for row in rows}
@@ -44,7 +58,10 @@ def _documents(connection: sa.Connection, rows: Sequence[Row]) -> list[Row]:
         .where(v.page_id.in_(ids))
     )
     for id_, raw in connection.execute(versions):
-        documents[id_]["text"] = raw.decode("utf-8", "backslashreplace")
+        documents[id_]["text"] = scrub(raw.decode("utf-8", "backslashreplace"))
+    own = sa.select(page_aliases.c.page_id, page_aliases.c.display)
+    for id_, name in connection.execute(own.where(page_aliases.c.page_id.in_(ids)).distinct()):
+        documents[id_]["tags"].append(name)
     named = sa.select(t.page_id, tags.c.name).distinct().join(tags).where(t.page_id.in_(ids))
     for id_, name in connection.execute(named):
         documents[id_]["tags"].append(name)

@@ -110,11 +110,12 @@ def retire_pages(connection: sa.Connection, ids: Collection[str]) -> int:
         count += update_rows(
             connection, pages, [{"pk": pk, "is_retired": True} for pk in keys], key="pk"
         )
-        _drop_from_index(connection, keys)
+        drop_from_index(connection, keys)
     return count
 
 
-def _drop_from_index(connection: sa.Connection, keys: Sequence[int]) -> None:
+def drop_from_index(connection: sa.Connection, keys: Sequence[int]) -> None:
+    """Take pages out of the search index by their pk."""
     column = "rowid" if connection.dialect.name == "sqlite" else "pk"
     if keys:
         statement = sa.text(f"DELETE FROM page_index WHERE {column} = :pk")  # noqa: S608 - two names

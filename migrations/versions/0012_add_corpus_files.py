@@ -83,7 +83,7 @@ def upgrade() -> None:
             name=op.f("fk_page_aliases_page_id_pages"),
             ondelete="RESTRICT",
         ),
-        sa.PrimaryKeyConstraint("page_id", "corpus_id", "alias", name=op.f("pk_page_aliases")),
+        sa.PrimaryKeyConstraint("page_id", "corpus_id", "display", name=op.f("pk_page_aliases")),
     )
     op.create_index(op.f("ix_page_aliases_alias"), "page_aliases", ["alias"], unique=False)
 
