@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from kwdb.models.base import Text, UTCTime, column, primary_key, reference, table
 
 
-
 def _retired() -> sa.Column[Any]:
     return column("retired_at", UTCTime, "when its corpus no longer had it")
 

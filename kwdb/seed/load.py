@@ -1,4 +1,4 @@
-"""Load the seeds: value sets, vocabulary, GPUs, metrics, repositories and pages."""
+"""Load the seeds: value sets, vocabulary, GPUs, metrics, repositories; then pages and claims."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +10,8 @@ from kwdb import models
 from kwdb.db import write_transaction
 from kwdb.models import metadata
 from kwdb.resources import data_dir
+from kwdb.seed.claims import load_claims
+from kwdb.seed.contests import load_contests
 from kwdb.seed.files import (
     INTEGER,
     NAMES,
@@ -103,7 +105,15 @@ def load_seeds(engine: sa.Engine, directory: Path | None = None) -> dict[str, in
         written = {name: load(loader, loader.rows(name)) for name, load in _LOADERS.items()}
         written["corpora"] = _load_corpora(connection)
         written["pages"] = load_pages(connection, place, loader.known, loader.known["tags"])
+        loader.known["pages"] = _page_ids(connection)
+        written |= load_contests(connection, place, loader.known)
+        written |= load_claims(connection, place, loader.known)
     return written
+
+
+def _page_ids(connection: sa.Connection) -> set[str]:
+    served = sa.select(models.pages.c.id).where(~models.pages.c.is_retired)
+    return set(connection.execute(served).scalars())
 
 
 class _Loader:
@@ -218,6 +228,7 @@ def _load_page_types(loader: _Loader, rows: list[SeedRow]) -> int:
 
 
 def _load_metrics(loader: _Loader, rows: list[SeedRow]) -> int:
+    loader.known["metrics"] = {row.values["name"] for row in rows}
     return _upsert_plain(loader, models.metrics, rows, ("name", "unit", "direction", "description"))
 
 

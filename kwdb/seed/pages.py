@@ -18,6 +18,7 @@ from kwdb.seed.files import (
     TEXT,
     Field,
     SeedRow,
+    as_day,
     check_row,
     check_unique,
     choice,
@@ -101,7 +102,7 @@ def _store_rows(connection: sa.Connection, found: list[SeedRow], corpus: int) ->
             "id": row.values["id"],
             "type": row.values["type"],
             "title": row.values["title"],
-            "published_on": _day(row.values.get("published_on")),
+            "published_on": as_day(row.values.get("published_on")),
             "served_from": corpus,
             "is_retired": False,
             **{name: row.values.get(name) for name in _COLUMNS},
@@ -109,10 +110,6 @@ def _store_rows(connection: sa.Connection, found: list[SeedRow], corpus: int) ->
         for row in found
     ]
     return upsert(connection, pages, rows, ("id",))
-
-
-def _day(value: date | str | None) -> date | None:
-    return date.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _front_matter(row: SeedRow) -> dict[str, Any]:
