@@ -20,7 +20,7 @@ _STATUS: Final = ("status", "status_reason", "status_by")
 _COMPARED: Final = frozenset({"unreviewed", "supported", "reproduced"})
 # Counts and statements are no performance, and a roof is nobody's result.
 _NO_RESULT: Final = frozenset({"count", "statement"})
-_MODEL: Final = "model"
+_ROOF: Final = "speed_of_light"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _outranks(stored: Mapping[str, Any], row: Row) -> bool:
 
 
 def _key(claim: ExtractedClaim, status: str) -> str | None:
-    is_result = claim.metric not in _NO_RESULT and claim.statistic != _MODEL
+    is_result = claim.metric not in _NO_RESULT and not (claim.op or "").endswith(_ROOF)
     return comparable_key(claim, claim.gpu) if is_result and status in _COMPARED else None
 
 
