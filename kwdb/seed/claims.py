@@ -8,7 +8,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from kwdb.errors import nearest
-from kwdb.models import gpus
 from kwdb.records import Dimension, Evidence, ExtractedClaim
 from kwdb.seed.files import (
     DAY,
@@ -96,7 +95,7 @@ def load_claims(
     Raises:
         InvalidRecordError: a row lacks a field or names something that is not known.
     """
-    known = {**known, **_SETS, "gpus": _gpu_keys(connection)}
+    known = {**known, **_SETS}
     paths = sorted(directory.glob("claims/*.yaml"))
     rows = [row for path in paths for row in validated(path, _FIELDS, known)]
     check_unique(rows, "key")
@@ -109,11 +108,6 @@ def load_claims(
         "claims": store_reported(connection, claims),
         "claim_relations": store_relations(connection, [_relation(row) for row in relations]),
     }
-
-
-def _gpu_keys(connection: sa.Connection) -> dict[str, int]:
-    query = sa.select(gpus.c.name, gpus.c.id)
-    return {row.name: row.id for row in connection.execute(query)}
 
 
 def claim_key(key: str) -> str:

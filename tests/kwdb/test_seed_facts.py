@@ -24,6 +24,9 @@ from kwdb.models import (
 )
 from kwdb.resources import data_dir
 from kwdb.seed import load_seeds
+from kwdb.seed.claims import load_claims
+from kwdb.seed.contests import load_contests
+from kwdb.seed.known import known_names
 
 YUE = "claim-gemv-yue-22392"
 ONE_ENGINE = pytest.mark.parametrize("engine_name", ["sqlite"])
@@ -37,9 +40,10 @@ def seeds(tmp_path: Path) -> Path:
 
 def edit(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
     """Read the rows of a file, change them in place, write them again."""
-    rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    rows = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     change(rows)
-    path.write_text(yaml.safe_dump(rows, sort_keys=False), encoding="utf-8")
+    text = yaml.dump(rows, Dumper=yaml.CSafeDumper, sort_keys=False)
+    path.write_text(text, encoding="utf-8")
 
 
 def without(key: str) -> Callable[[list[dict[str, Any]]], None]:
@@ -56,6 +60,14 @@ def set_fields(key: str, **fields: Any) -> Callable[[list[dict[str, Any]]], None
         next(row for row in rows if row["key"] == key).update(fields)
 
     return change
+
+
+def load(engine: sa.Engine, seeds: Path) -> dict[str, int]:
+    """Load contests and claims alone: vocabulary and pages stand in the database already."""
+    with write_transaction(engine) as connection:
+        known = known_names(connection)
+        written = load_contests(connection, seeds, known)
+        return written | load_claims(connection, seeds, known)
 
 
 def one(engine: sa.Engine, table: sa.Table, **where: Any) -> dict[str, Any]:
@@ -113,7 +125,7 @@ def test_a_changed_claim_keeps_its_id_and_takes_its_new_values(
 ) -> None:
     before = claim(engine, YUE)
     edit(seeds / "claims" / "gemv.yaml", set_fields(YUE, value=22.5, value_text="22.5 us"))
-    assert load_seeds(engine, seeds)["claims"] == 1
+    assert load(engine, seeds)["claims"] == 1
     after = claim(engine, YUE)
     assert (after["id"], after["value"], after["value_normalized"]) == (before["id"], 22.5, 22.5)
 
@@ -130,11 +142,11 @@ def test_a_removed_claim_retires_with_its_relations_and_comes_back(
             slice(None), [r for r in rows if YUE not in (r["claim"], r["other"])]
         ),
     )
-    written = load_seeds(engine, seeds)
+    written = load(engine, seeds)
     assert (written["claims"], written["claim_relations"]) == (1, 4)
     assert claim(engine, YUE)["retired_at"] is not None
-    assert set(load_seeds(engine, seeds).values()) == {0}
-    assert load_seeds(engine, whole)["claim_relations"] == 4
+    assert set(load(engine, seeds).values()) == {0}
+    assert load(engine, whole)["claim_relations"] == 4
     assert claim(engine, YUE) == before
 
 
@@ -149,12 +161,12 @@ def test_what_a_person_decided_is_kept(engine: sa.Engine, seeds: Path) -> None:
         mine = {"decided_by": "person:ada", "evidence": "mine"}
         connection.execute(sa.update(claim_relations).where(r.id == first).values(mine))
     edit(seeds / "claims" / "gemv.yaml", set_fields(YUE, status="supported", value=22.4))
-    load_seeds(engine, seeds)
+    load(engine, seeds)
     found = claim(engine, YUE)
     assert {name: found[name] for name in verdict} == verdict
     assert (found["value"], found["comparable_key"]) == (22.4, None)
     assert one(engine, claim_relations, id=first)["evidence"] == "mine"
-    assert set(load_seeds(engine, seeds).values()) == {0}
+    assert set(load(engine, seeds).values()) == {0}
 
 
 def test_a_doubt_by_rule_stays_until_the_seed_says_more(engine: sa.Engine, seeds: Path) -> None:
@@ -165,10 +177,10 @@ def test_a_doubt_by_rule_stays_until_the_seed_says_more(engine: sa.Engine, seeds
         connection.execute(
             sa.update(performance_claims).where(c.extractor == f"seed:{key}").values(doubt)
         )
-    assert set(load_seeds(engine, seeds).values()) == {0}
+    assert set(load(engine, seeds).values()) == {0}
     reviewed = {"status": "supported", "status_reason": "read"}
     edit(seeds / "claims" / "attention.yaml", set_fields(key, **reviewed))
-    load_seeds(engine, seeds)
+    load(engine, seeds)
     assert claim(engine, key)["status_by"] == f"seed:{key}"
 
 
@@ -188,12 +200,12 @@ def test_a_removed_fact_retires_and_comes_back(engine: sa.Engine, seeds: Path, f
     before = one(engine, table, **where)
     whole = shutil.copytree(seeds, seeds.with_name("whole"))
     edit(seeds / f"{file}.yaml", without(key))
-    assert load_seeds(engine, seeds)[file] == 1
+    assert load(engine, seeds)[file] == 1
     assert one(engine, table, **where) == before | {
         "retired_at": one(engine, table, **where)["retired_at"]
     }
     assert one(engine, table, **where)["retired_at"] is not None
-    assert load_seeds(engine, whole)[file] == 1
+    assert load(engine, whole)[file] == 1
     assert one(engine, table, **where) == before
 
 
@@ -201,7 +213,7 @@ def test_what_another_corpus_has_is_not_retired(engine: sa.Engine) -> None:
     foreign = {"id": 900, "key": "theirs", "corpus": "waterpine", "source": "s"}
     with write_transaction(engine) as connection:
         connection.execute(sa.insert(contest_submissions), foreign | {"is_invalidated": False})
-    assert set(load_seeds(engine).values()) == {0}
+    assert set(load(engine, data_dir("seeds")).values()) == {0}
     assert one(engine, contest_submissions, key="theirs")["retired_at"] is None
 
 
@@ -308,7 +320,7 @@ def test_a_bad_row_is_named(
     path = seeds / f"{file}.yaml"
     edit(path, set_fields(key, **change))
     with pytest.raises(InvalidRecordError, match=says) as caught:
-        load_seeds(engine, seeds)
+        load(engine, seeds)
     assert (caught.value.path, caught.value.field) == (str(path), field)
     assert caught.value.line
 
@@ -317,4 +329,4 @@ def test_a_bad_row_is_named(
 def test_a_claim_key_stands_once_over_all_files(engine: sa.Engine, seeds: Path) -> None:
     shutil.copy(seeds / "claims" / "serving.yaml", seeds / "claims" / "serving_again.yaml")
     with pytest.raises(InvalidRecordError, match=r"stands at serving\.yaml line"):
-        load_seeds(engine, seeds)
+        load(engine, seeds)
