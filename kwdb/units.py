@@ -44,6 +44,9 @@ METRICS: Final = MappingProxyType(
             Metric("requests_per_s", "req/s", HIGHER),
             Metric("speedup", "x", HIGHER),
             Metric("percent_of_peak", "%", HIGHER),
+            # Facts without a unit of measurement; no spelling leads to them.
+            Metric("count", "count", HIGHER),
+            Metric("statement", "text", HIGHER),
         )
     }
 )

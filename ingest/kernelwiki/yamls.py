@@ -5,6 +5,7 @@ afterwards: `a: &a [x, x]`, `b: &b [*a, *a]` … doubles with each line.
 """
 
 import math
+import re
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ _TEXTS: Final = frozenset(
     "id title author merge_sha merge_commit sha upstream_sha dev_branch_sha name version rank "
     "participant claim_valid_for last_verified_release".split()
 )
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _PLAIN: Final = "tag:yaml.org,2002:"
 _BASE: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -34,7 +36,7 @@ class _Loader(_BASE):  # type: ignore[misc]
         """Build a mapping; scalars under the keys of names are text."""
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
-                if key.value in _TEXTS if isinstance(key.value, str) else False:
+                if isinstance(key, yaml.ScalarNode) and key.value in _TEXTS:
                     _as_text(value)
         return super().construct_mapping(node, deep=deep)
 
@@ -130,6 +132,4 @@ def _key(key: Any) -> str:
 
 def clean(text: str) -> str:
     """Replace what neither engine stores as text: NUL and halves of surrogate pairs."""
-    if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
-        text = "".join("\ufffd" if s == "\0" or "\ud800" <= s <= "\udfff" else s for s in text)
-    return text
+    return _UNSTORABLE.sub("\ufffd", text)

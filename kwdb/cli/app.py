@@ -11,7 +11,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import claims, database, exchange, harvest, lines, reading, triage
+from kwdb.cli import check, claims, database, exchange, harvest, lines, reading, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -55,6 +55,7 @@ for _command in (
     app.command(_command.__name__, context_settings={"ignore_unknown_options": True})(_command)
 app.command("classify")(lines.classify)
 app.command("extract")(lines.extract)
+app.command("check")(check.check)
 app.command("claims")(claims.claims)
 app.command("triage")(triage.triage)
 
