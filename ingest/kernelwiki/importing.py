@@ -22,7 +22,6 @@ from kwdb.models import (
     bundle_files,
     corpora,
     corpus_files,
-    ledger_skips,
     page_versions,
     repositories,
     tags,
@@ -57,9 +56,7 @@ class Summary:
     remarks: list[Remark] = field(default_factory=list)
 
 
-def import_tree(
-    engine: sa.Engine, directory: Path, name: str | None, report: Report
-) -> Summary:
+def import_tree(engine: sa.Engine, directory: Path, name: str | None, report: Report) -> Summary:
     """Read the KernelWiki in `directory` and make it the corpus `name`, else of its own name.
 
     Doing it again with nothing changed writes nothing. A page that differs replaces the version the
@@ -77,7 +74,7 @@ def import_tree(
 
 def _slugs(connection: sa.Connection) -> dict[str, str]:
     query = sa.select(repositories.c.slug, repositories.c.full_name)
-    return {slug: full_name for slug, full_name in connection.execute(query)}
+    return dict(connection.execute(query).tuples().all())
 
 
 class _Import:
@@ -152,8 +149,7 @@ class _Import:
         rows["page_aliases"] = parts.store_page_aliases(connection, key, own)
         rows["aliases"] = self._store_aliases()
         entered = [row for page in pages for row in submissions(page, self.name)]
-        prefix = f"{self.name}/"
-        rows["contest_submissions"] = parts.store_submissions(connection, prefix, entered)
+        rows["contest_submissions"] = parts.store_submissions(connection, self.name, entered)
         rows["version_claims"] = parts.store_registry(
             connection, version_claims_table, key, ("key",), self.read.version_claims
         )
@@ -207,11 +203,9 @@ class _Import:
                 for row in ledger
             ],
         )
-        self.rows["ledger_skips"] = parts.store_registry(
+        self.rows["ledger_skips"] = parts.store_skips(
             self.connection,
-            ledger_skips,
             self.key,
-            ("repository_id", "number"),
             [
                 {
                     "repository_id": keys[row.repo.lower()],

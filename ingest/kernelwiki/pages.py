@@ -1,16 +1,16 @@
 """One Markdown file as a page: front matter and body as bytes, id, type and vendor.
 
-    ---                      ← fences, kept where they are anything but `---` and a line feed
-    id: kernel-deepgemm      ← front matter
-    ---
-    # DeepGEMM               ← body, every byte after the second fence
+---                      ← fences, kept where they are anything but `---` and a line feed
+id: kernel-deepgemm      ← front matter
+---
+# DeepGEMM               ← body, every byte after the second fence
 """
 
 import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ingest.kernelwiki.yamls import YAML_BYTES, YamlProblem, load_yaml
+from ingest.kernelwiki.yamls import YAML_BYTES, YamlError, load_yaml
 from kwdb.text import fold
 
 _HEAD: Final = re.compile(
@@ -125,7 +125,7 @@ def _front_matter(text: str | None) -> tuple[dict[str, Any] | None, str | None]:
         return None, f"front matter of {len(text)} signs, over the limit of {YAML_BYTES // 8}"
     try:
         found = load_yaml(text)
-    except YamlProblem as exc:
+    except YamlError as exc:
         return None, f"front matter: {exc}"
     if not isinstance(found, dict):
         return None, f"front matter is no mapping but {type(found).__name__}"

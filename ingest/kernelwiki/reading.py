@@ -19,7 +19,7 @@ from ingest.kernelwiki.pages import LAYERS, Page, is_page, read_page
 from ingest.kernelwiki.registries import tool_releases, version_claims
 from ingest.kernelwiki.tree import Remark, Tree, TreeFile, read
 from ingest.kernelwiki.vocabulary import Vocabulary, read_aliases, read_tags
-from ingest.kernelwiki.yamls import YAML_BYTES, YamlProblem, load_yaml
+from ingest.kernelwiki.yamls import YAML_BYTES, YamlError, load_yaml
 from kwdb.errors import UserError
 
 PAGE_BYTES: Final = 4 << 20
@@ -138,7 +138,7 @@ def _document(corpus: Corpus, path: str, file: TreeFile, kind: str) -> Any:
         return None
     try:
         document = load_yaml(data)
-    except YamlProblem as exc:
+    except YamlError as exc:
         corpus.keep(path, kind, str(exc))
         return None
     corpus.keep(path, kind)

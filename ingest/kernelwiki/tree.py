@@ -54,7 +54,9 @@ def walk(root: Path) -> Tree:
     tree = Tree(root.resolve(), {}, [])
     for entry, path in _entries(tree):
         if len(tree.files) + len(tree.refused) >= MOST_FILES:
-            raise UserError(f"{root} holds more than {MOST_FILES} files: import its parts one by one")
+            raise UserError(
+                f"{root} holds more than {MOST_FILES} files: import its parts one by one"
+            )
         _take(tree, entry, path)
     return tree
 
@@ -108,7 +110,7 @@ def read(file: TreeFile, limit: int = FILE_BYTES) -> bytes | Remark:
         return Remark(file.path, "too large", reason)
     try:
         handle = os.open(file.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(handle, "rb") as stream:
+        with os.fdopen(handle, "rb") as stream:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return Remark(file.path, "refused", "no regular file")
             data = stream.read(limit + 1)

@@ -1,10 +1,10 @@
 """data/tags.yaml and data/aliases.yaml in the forms that forks give them.
 
-    techniques: [swizzling]                          a list of names
-    techniques: {swizzling: {description: …}}        names with what they mean
-    architectures: [{id: cdna3, gpus: [MI300X]}]     rows; gfx, gpus and npus are aliases
-    tcgen05: [UMMA, tcgen05.mma]                     term: aliases
-    hardware: {"tensor core": cube-unit}             section: {alias: term}
+techniques: [swizzling]                          a list of names
+techniques: {swizzling: {description: …}}        names with what they mean
+architectures: [{id: cdna3, gpus: [MI300X]}]     rows; gfx, gpus and npus are aliases
+tcgen05: [UMMA, tcgen05.mma]                     term: aliases
+hardware: {"tensor core": cube-unit}             section: {alias: term}
 """
 
 from collections.abc import Iterator, Mapping

@@ -25,7 +25,7 @@ _PLAIN: Final = "tag:yaml.org,2002:"
 _BASE: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class YamlProblem(Exception):
+class YamlError(Exception):
     """Why a text cannot be used as YAML, in one line."""
 
 
@@ -68,19 +68,19 @@ def load_yaml(text: str | bytes) -> Any:
     Days and times become ISO 8601 text, keys text, NaN and infinities their names.
 
     Raises:
-        YamlProblem: it is no YAML, or too large, too deep or too much once aliases are followed.
+        YamlError: it is no YAML, or too large, too deep or too much once aliases are followed.
     """
     if len(text) > YAML_BYTES:
-        raise YamlProblem(f"{len(text)} bytes of YAML, over the limit of {YAML_BYTES}")
+        raise YamlError(f"{len(text)} bytes of YAML, over the limit of {YAML_BYTES}")
     try:
         _measure(text)
-        return as_json(yaml.load(text, _Loader))  # noqa: S506 - a safe loader
+        return as_json(yaml.load(text, _Loader))
     except yaml.YAMLError as exc:
         mark = getattr(exc, "problem_mark", None)
         said = getattr(exc, "problem", None) or str(exc).splitlines()[0]
-        raise YamlProblem(f"no YAML: {said}" + (f", line {mark.line + 1}" if mark else "")) from exc
+        raise YamlError(f"no YAML: {said}" + (f", line {mark.line + 1}" if mark else "")) from exc
     except (ValueError, TypeError, UnicodeError, RecursionError) as exc:
-        raise YamlProblem(f"no YAML: {exc}") from exc
+        raise YamlError(f"no YAML: {exc}") from exc
 
 
 def _measure(text: str | bytes) -> None:
@@ -92,19 +92,19 @@ def _measure(text: str | bytes) -> None:
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             open_.append((event.anchor, total))
             if len(open_) > DEPTH:
-                raise YamlProblem(f"nested more than {DEPTH} deep")
+                raise YamlError(f"nested more than {DEPTH} deep")
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
             anchor, before = open_.pop()
             if anchor:
                 sizes[anchor] = total - before + 1
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in open_):
-                raise YamlProblem(f"the alias *{event.anchor} contains itself")
-            total += sizes.get(event.anchor, 1)
+                raise YamlError(f"the alias *{event.anchor} contains itself")
+            total += sizes.get(event.anchor or "", 1)
         else:
             total += 1
         if total > NODES:
-            raise YamlProblem(f"more than {NODES} values once its aliases are followed")
+            raise YamlError(f"more than {NODES} values once its aliases are followed")
 
 
 def as_json(value: Any) -> Any:

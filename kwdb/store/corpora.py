@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -88,7 +88,9 @@ def ensure_values(
     columns = metadata.tables[table].c
     extra = {"rank": _UNKNOWN_RANK} if "rank" in columns else {}
     known = set(connection.execute(sa.select(columns.name)).scalars())
-    rows = [{"name": name, "description": description, **extra} for name in sorted({*names} - known)]
+    rows = [
+        {"name": name, "description": description, **extra} for name in sorted({*names} - known)
+    ]
     return insert_rows(connection, metadata.tables[table], rows)
 
 
@@ -100,7 +102,7 @@ def ensure_page_types(connection: sa.Connection, rows: Iterable[Row]) -> int:
 
 
 def ensure_pages(connection: sa.Connection, corpus: int, rows: Sequence[Row]) -> int:
-    """Add pages of ids that are not known yet, as rows of `pages` without pk; returns their count."""
+    """Add pages of ids that are not known yet, as rows of `pages` without pk; returns rows."""
     known = find_keys(connection, pages, "id", [row["id"] for row in rows])
     new = [row for row in rows if row["id"] not in known]
     start = next_key(connection, pages)
@@ -159,7 +161,7 @@ _VERSION_COLUMNS: Final = ("page_id path fences front_matter_text front_matter b
 
 
 def _free_paths(
-    connection: sa.Connection, holders: Sequence[Mapping[str, Any]], rows: Mapping[str, Row]
+    connection: sa.Connection, holders: Sequence[sa.RowMapping], rows: Mapping[str, Row]
 ) -> None:
     """Move versions away from paths that other pages take now; two pages may swap theirs."""
     moving = [
@@ -186,14 +188,13 @@ def serve(
     orphans = [id_ for id_ in served if id_ not in held]
     offered |= _from_harvest(connection, orphans)
     rows = [
-        {"pk": served[id_]["pk"], **row, "is_retired": False} for id_, row in sorted(offered.items())
+        {"pk": served[id_]["pk"], **row, "is_retired": False}
+        for id_, row in sorted(offered.items())
     ]
     changed = {row["id"]: False for row in rows if _differs(served[row["id"]], row)}
     upsert(connection, pages, [row for row in rows if row["id"] in changed], ("id",))
     retired = [id_ for id_ in orphans if id_ not in offered and not served[id_]["is_retired"]]
-    update_rows(
-        connection, pages, [{"id": id_, "is_retired": True} for id_ in retired], key="id"
-    )
+    update_rows(connection, pages, [{"id": id_, "is_retired": True} for id_ in retired], key="id")
     return changed | dict.fromkeys(retired, True)
 
 
@@ -219,7 +220,7 @@ def _holders(
     return found
 
 
-def _served(connection: sa.Connection, ids: Collection[str]) -> dict[str, Mapping[str, Any]]:
+def _served(connection: sa.Connection, ids: Collection[str]) -> dict[str, sa.RowMapping]:
     found = {}
     for part in chunks(ids):
         query = sa.select(pages).where(pages.c.id.in_(part))
@@ -227,7 +228,7 @@ def _served(connection: sa.Connection, ids: Collection[str]) -> dict[str, Mappin
     return found
 
 
-def _differs(stored: Mapping[str, Any], row: Row) -> bool:
+def _differs(stored: sa.RowMapping, row: Row) -> bool:
     return any(stored[name] != value for name, value in row.items())
 
 
@@ -235,7 +236,15 @@ def _described(
     connection: sa.Connection, chosen: Mapping[str, int], describe: Callable[[Row], Row]
 ) -> dict[str, Row]:
     v = page_versions.c
-    columns = ("page_id", "corpus_id", "path", "fences", "front_matter_text", "front_matter", "body")
+    columns = (
+        "page_id",
+        "corpus_id",
+        "path",
+        "fences",
+        "front_matter_text",
+        "front_matter",
+        "body",
+    )
     found = {}
     for part in chunks(chosen, 500):
         query = sa.select(*(v[name] for name in columns)).where(v.page_id.in_(part))

@@ -15,6 +15,7 @@ from kwdb.models import (
     corpus_files,
     facets,
     ledger_entries,
+    ledger_skips,
     page_aliases,
     page_links,
     page_tags,
@@ -22,6 +23,7 @@ from kwdb.models import (
     repository_aliases,
     tags,
 )
+from kwdb.store.facts import store_facts
 from kwdb.store.harvest import now
 from kwdb.store.owned import sync
 from kwdb.store.rows import Row, insert_rows, next_key, replace_owned, update_rows, upsert
@@ -99,9 +101,11 @@ def store_aliases(
         if given != source:
             others[facet, alias].add(name)
     keys = {
-        (facet, name): key for facet, name, key in connection.execute(sa.select(t.facet, t.name, t.id))
+        (facet, name): key
+        for facet, name, key in connection.execute(sa.select(t.facet, t.name, t.id))
     }
-    rows, conflicts = {}, []
+    rows: dict[tuple[str, int], Row] = {}
+    conflicts = []
     for row in offered:
         held = others.get((row["facet"], row["alias"]), set())
         if held and row["tag"] not in held:
@@ -162,13 +166,22 @@ def append_ledger(connection: sa.Connection, corpus: int, offered: Sequence[Row]
     return insert_rows(connection, ledger_entries, full)
 
 
-def store_submissions(connection: sa.Connection, prefix: str, rows: Sequence[Row]) -> int:
-    """Make `rows` the submissions whose key begins with `prefix`; returns rows changed."""
+def store_skips(connection: sa.Connection, corpus: int, rows: Sequence[Row]) -> int:
+    """Make `rows` the skip audit of a corpus; returns rows changed."""
+    full = [row | {"corpus_id": corpus} for row in rows]
+    owned = ledger_skips.c.corpus_id == corpus
+    return sync(connection, ledger_skips, ("corpus_id", "repository_id", "number"), full, owned)
+
+
+def store_submissions(connection: sa.Connection, corpus: str, rows: Sequence[Row]) -> int:
+    """Make `rows` the current submissions of the corpus of that name; returns rows written."""
     p = contest_problems.c
     problems = {page: key for page, key in connection.execute(sa.select(p.page_id, p.id)) if page}
-    full = [row | {"contest_problem_id": problems.get(row["page_id"])} for row in rows]
-    owned = contest_submissions.c.key.startswith(prefix, autoescape=True)
-    return sync(connection, contest_submissions, ("key",), full, owned)
+    full = [
+        row | {"contest_problem_id": problems.get(row["page_id"]), "corpus": corpus} for row in rows
+    ]
+    owned = contest_submissions.c.corpus == corpus
+    return store_facts(connection, contest_submissions, full, ("key",), owned)
 
 
 def store_registry(
@@ -178,9 +191,9 @@ def store_registry(
     key: Sequence[str],
     rows: Sequence[Row],
 ) -> int:
-    """Make `rows` those of a corpus in a registry table; returns rows changed."""
+    """Make `rows` the current ones of a corpus in a table of facts; returns rows written."""
     full = [row | {"corpus_id": corpus} for row in rows]
-    return sync(connection, table, key, full, table.c.corpus_id == corpus)
+    return store_facts(connection, table, full, ("corpus_id", *key), table.c.corpus_id == corpus)
 
 
 def store_bundles(
@@ -237,7 +250,7 @@ def store_contents(
     return written + len(gone)
 
 
-def _is_new(stored: Mapping[str, Any] | None, row: Row) -> bool:
+def _is_new(stored: sa.RowMapping | None, row: Row) -> bool:
     return stored is None or any(stored[n] != v for n, v in row.items() if n != "content")
 
 
@@ -265,7 +278,9 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def bundle_files_of(corpus: int) -> sa.ColumnElement[bool]:
     """Return the condition for the files of a corpus's live bundles."""
-    live = sa.select(bundles.c.id).where(bundles.c.corpus_id == corpus, bundles.c.retired_at.is_(None))
+    live = sa.select(bundles.c.id).where(
+        bundles.c.corpus_id == corpus, bundles.c.retired_at.is_(None)
+    )
     return bundle_files.c.bundle_id.in_(live)
 
 

@@ -39,7 +39,9 @@ def sync(
     _update(connection, table, match, names, changed)
     start = next_key(connection, table) if surrogate and new else 0
     insert_rows(
-        connection, table, [{**dict.fromkeys(surrogate, n), **row} for n, row in enumerate(new, start)]
+        connection,
+        table,
+        [{**dict.fromkeys(surrogate, n), **row} for n, row in enumerate(new, start)],
     )
     return len(new) + len(changed) + len(gone)
 

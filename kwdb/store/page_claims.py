@@ -61,7 +61,7 @@ def store_page_claims(
 
 def _key(found: PageClaim) -> str:
     claim = found.claim
-    parts = ["page", found.page_id, found.source_page_id, claim.metric, claim.value_text]
+    parts: list[Any] = ["page", found.page_id, found.source_page_id, claim.metric, claim.value_text]
     parts += [claim.gpu, claim.dtype, claim.shape, claim.ordinal]
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
