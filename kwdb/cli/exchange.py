@@ -61,3 +61,29 @@ def _print_import(found: dict[str, Any]) -> None:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items()) or "-"
+
+
+@exporting.command("kernelwiki")
+def export_kernelwiki(
+    directory: Annotated[Path, typer.Argument(help="New directory to write.")],
+    corpus: Annotated[
+        str | None, typer.Option(help="Corpus to write; else every page as it is served.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write a KernelWiki: imported pages byte for byte, the rest in the same form, with indices.
+
+    Harvested pull requests get their true dates, full commit ids and the evidence of every tag.
+
+    Examples: kwdb export kernelwiki out --corpus KernelWiki · kwdb export kernelwiki all
+    """
+    from ingest.kernelwiki.exporting import export_tree
+    from kwdb.cli.reading import reading
+
+    with reading() as connection:
+        written = export_tree(connection, directory, corpus)
+    if as_json:
+        return print_json(asdict(written))
+    typer.echo(f"{directory}: {_counts(written.files)}")
+    for path, other in written.renamed:
+        typer.echo(f"{path} was taken: written as {other}")
