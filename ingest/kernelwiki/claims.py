@@ -6,6 +6,7 @@ The unit hides in the metric (`latency_us`, `GB/s`) or in the value (`0.1109 ms`
 `utilization` (`vs FlashAttention-2 forward`).
 """
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -71,6 +72,7 @@ def _page_claim(
 def _claim(entry: Mapping[str, Any], place: int) -> ExtractedClaim | None:
     said = str(entry.get("value") if entry.get("value") is not None else "").strip()
     numbers = [float(text.replace(",", "")) for text in _NUMBER.findall(said)]
+    numbers = [number for number in numbers if math.isfinite(number)]
     metric, unit = _metric(str(entry.get("metric") or ""), said)
     if metric is None or not numbers:
         return None
@@ -117,7 +119,8 @@ def _upper(said: str) -> float | None:
     rest = re.sub(r"^[^\d\s–-]*", "", said[first.end() :])
     between = _BETWEEN.match(rest)
     second = _NUMBER.match(rest, between.end()) if between else None
-    return float(second[0].replace(",", "")) if second else None
+    upper = float(second[0].replace(",", "")) if second else math.inf
+    return upper if math.isfinite(upper) else None
 
 
 def _metric(name: str, said: str) -> tuple[str | None, Unit | None]:

@@ -1,12 +1,11 @@
 """Store a tree as a corpus, in one transaction, and say what became of every file."""
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -36,8 +35,6 @@ from kwdb.store.page_claims import store_page_claims
 from kwdb.text import fold
 
 Row = dict[str, Any]
-
-_FULL_NAME: Final = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 
 
 @dataclass(slots=True)
@@ -180,13 +177,12 @@ class _Import:
 
     def _store_ledgers(self, pages: list[Page]) -> None:
         named = [*(row.repo for row in self.read.ledger), *(row.repo for row in self.read.skips)]
-        given = [str((page.front_matter or {}).get("repo")) for page in pages]
-        wanted = [name for name in {*named, *given} if _FULL_NAME.fullmatch(name)]
+        given = [(page.front_matter or {}).get("repo") for page in pages]
+        wanted = {*named, *(name for name in given if is_full_name(name))}
         known = len(_slugs(self.connection))
         keys = parts.ensure_repositories(self.connection, wanted)
         self.rows["repositories"] = len(_slugs(self.connection)) - known
-        ledger = [row for row in self.read.ledger if row.repo.lower() in keys]
-        skips = [row for row in self.read.skips if row.repo.lower() in keys]
+        ledger, skips = self.read.ledger, self.read.skips
         self.rows["ledger_entries"] = parts.append_ledger(
             self.connection,
             self.key,

@@ -4,6 +4,7 @@ Two shapes of rows stand in one file: {number, title, date, decision, reason, fi
 long one of some thirty fields; the rows stand under `prs` or `candidates`.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 _ROWS: Final = ("prs", "candidates", "rows")
 _OWN_COLUMNS: Final = frozenset({"number", "pr", "repo", "decision", "reason", "decided_by"})
+FULL_NAME: Final = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 DECISIONS: Final = frozenset({"include", "exclude", "defer"})
 
 
@@ -69,7 +71,7 @@ def read_ledger(document: Any, guessed_repo: str | None) -> Iterator[LedgerRow |
         repo = row.get("repo") or head.get("repo") or guessed_repo
         number = _number(row.get("number", row.get("pr")))
         decision = str(row.get("decision") or "").strip().lower()
-        if not isinstance(repo, str) or number is None or decision not in DECISIONS:
+        if not is_full_name(repo) or number is None or decision not in DECISIONS:
             yield Unusable(f"row {place}", _complaint(repo, row, decision))
             continue
         details = {key: value for key, value in row.items() if key not in _OWN_COLUMNS}
@@ -79,11 +81,16 @@ def read_ledger(document: Any, guessed_repo: str | None) -> Iterator[LedgerRow |
 
 
 def _complaint(repo: Any, row: dict[str, Any], decision: str) -> str:
-    if not isinstance(repo, str):
-        return f"repository {repo!r} is not known; allowed: OWNER/NAME"
+    if not is_full_name(repo):
+        return f"repository {repo!r}; allowed: OWNER/NAME"
     if decision not in DECISIONS:
         return f"decision {decision!r}; allowed: {', '.join(sorted(DECISIONS))}"
     return f"number {row.get('number', row.get('pr'))!r} is no number of a pull request"
+
+
+def is_full_name(value: Any) -> bool:
+    """Whether a value is a repository's name of the form OWNER/NAME."""
+    return isinstance(value, str) and bool(FULL_NAME.fullmatch(value))
 
 
 def _number(value: Any) -> int | None:
@@ -98,7 +105,7 @@ def read_skips(document: Any) -> Iterator[SkipRow | Unusable]:
     for place, row in enumerate(_rows(document)):
         repo = row.get("repo") if isinstance(row, dict) else None
         number = _number(row.get("pr_number", row.get("number"))) if repo else None
-        if not isinstance(repo, str) or number is None:
+        if not is_full_name(repo) or number is None:
             yield Unusable(f"row {place}", "names no repository and number of a pull request")
             continue
         stage, reason = str(row.get("stage") or ""), str(row.get("reason") or "")

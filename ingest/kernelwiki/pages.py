@@ -84,7 +84,7 @@ def read_page(path: str, data: bytes) -> Page:
     wiki/kernels/ks-hopper/SKILL.md.
     """
     fences, text, body = split(data)
-    front_matter, problem = _front_matter(text)
+    front_matter, problem = _front_matter(text, body)
     declared = (front_matter or {}).get("type")
     type_ = page_type(path, declared if isinstance(declared, str) else None)
     given = (front_matter or {}).get("id")
@@ -118,9 +118,10 @@ def join(fences: str | None, text: str | None, body: bytes) -> bytes:
     return f"{opening}{feed}{text}{closing}".encode() + body
 
 
-def _front_matter(text: str | None) -> tuple[dict[str, Any] | None, str | None]:
+def _front_matter(text: str | None, body: bytes) -> tuple[dict[str, Any] | None, str | None]:
     if text is None:
-        return None, "no front matter"
+        is_torn = body.startswith((b"---\n", b"---\r\n"))
+        return None, "front matter that is not closed or no UTF-8" if is_torn else "no front matter"
     if len(text) > YAML_BYTES // 8:
         return None, f"front matter of {len(text)} signs, over the limit of {YAML_BYTES // 8}"
     try:

@@ -29,7 +29,7 @@ _DATES: Final = ("created_at", "merged_at", "landed_at", "closed_at", "updated_a
 
 
 def pull_request_files(connection: sa.Connection) -> Iterator[tuple[str, str, bytes]]:
-    """Yield a page for each pull request that the harvest serves, in order of repository, number."""
+    """Yield a page for each pull request that the harvest serves, by repository and number."""
     p, r = pull_requests.c, repositories.c
     query = (
         sa.select(pull_requests, r.full_name, r.slug, actors.c.login)

@@ -53,7 +53,7 @@ def written_page(type_: str, fields: Mapping[str, Any] | None, body: bytes) -> b
 
 
 def fields_of_tags(names: Any) -> dict[str, list[str]]:
-    """Return tags of the form facet:name as KernelWiki's fields, and all but architectures as tags."""
+    """Return tags of the form facet:name as one list a facet; `tags` has all but architectures."""
     found: dict[str, list[str]] = {}
     topical: list[str] = []
     for tag in names:
