@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from ingest.kernelwiki import vocabulary
 from ingest.kernelwiki.claims import READER, claims_of
 from ingest.kernelwiki.describe import LINKS, aliases_of, describe, links_of, terms_of
+from ingest.kernelwiki.ledgers import is_full_name
 from ingest.kernelwiki.pages import Page, id_prefix
 from ingest.kernelwiki.reading import Corpus, Report, read_corpus
 from ingest.kernelwiki.registries import submissions

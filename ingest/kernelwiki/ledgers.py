@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 _ROWS: Final = ("prs", "candidates", "rows")
 _OWN_COLUMNS: Final = frozenset({"number", "pr", "repo", "decision", "reason", "decided_by"})
@@ -88,7 +88,7 @@ def _complaint(repo: Any, row: dict[str, Any], decision: str) -> str:
     return f"number {row.get('number', row.get('pr'))!r} is no number of a pull request"
 
 
-def is_full_name(value: Any) -> bool:
+def is_full_name(value: Any) -> TypeGuard[str]:
     """Whether a value is a repository's name of the form OWNER/NAME."""
     return isinstance(value, str) and bool(FULL_NAME.fullmatch(value))
 
