@@ -14,9 +14,6 @@ from kwdb.models import (
     gpu_aliases,
     gpus,
     harvest_gaps,
-    page_links,
-    page_tags,
-    page_versions,
     pages,
     paths,
     performance_claims,
@@ -28,6 +25,7 @@ from kwdb.models import (
     repository_aliases,
     tags,
 )
+from kwdb.page_queries import page_parts
 from kwdb.text import fold
 
 Found = dict[str, Any]
@@ -103,10 +101,18 @@ def list_repositories(connection: sa.Connection) -> list[Found]:
     return row_dicts(connection.execute(sa.select(repositories).order_by(repositories.c.id)))
 
 
-def show(connection: sa.Connection, name: str, *, follow_sources: bool = False) -> Found:
+def show(
+    connection: sa.Connection,
+    name: str,
+    *,
+    corpus: str | None = None,
+    follow_sources: bool = False,
+    include_code: bool = False,
+) -> Found:
     """Return all that is known of a page or pull request.
 
     `name` is a page id, `OWNER/NAME#N` or `SLUG#N`. A pull request without a page is shown too.
+    With `corpus` a page is shown as that corpus has it, without what was harvested.
 
     Raises:
         NotFoundError: neither exists; the message names the nearest ids.
@@ -119,8 +125,14 @@ def show(connection: sa.Connection, name: str, *, follow_sources: bool = False) 
         page = _find_page(connection, pull_request["page_id"])
     found: Found = {"id": page["id"] if page else _label(pull_request)}
     if page:
-        found |= _page_parts(connection, page, follow_sources)
-    if pull_request:
+        found |= page_parts(
+            connection,
+            page,
+            corpus=corpus,
+            follow_sources=follow_sources,
+            include_code=include_code,
+        )
+    if pull_request and corpus is None:
         found |= _pull_request_parts(connection, pull_request)
     found["claims"] = _claims(connection, page, pull_request)
     return found
@@ -173,48 +185,6 @@ def _not_found(connection: sa.Connection, name: str) -> str:
     near = nearest(name, list(known))
     hint = f"; nearest: {', '.join(near)}" if near else ""
     return f'no page or pull request {name!r}{hint}; "kwdb search" finds ids'
-
-
-def _page_parts(connection: sa.Connection, page: Found, follow_sources: bool) -> Found:
-    id_ = page["id"]
-    versions = connection.execute(
-        sa.select(page_versions.c.body, page_versions.c.path)
-        .where(page_versions.c.page_id == id_)
-        .order_by((page_versions.c.corpus_id == page["served_from"]).desc())
-    ).first()
-    links = row_dicts(
-        connection.execute(
-            sa.select(page_links.c.kind, page_links.c.target, pages.c.title, pages.c.url)
-            .outerjoin(pages, pages.c.id == page_links.c.target)
-            .where(page_links.c.page_id == id_)
-            .order_by(page_links.c.kind, page_links.c.position)
-        )
-    )
-    found = {name: value for name, value in page.items() if name not in ("pk", "served_from")}
-    found["tags"] = _tags_of_page(connection, id_)
-    found["links"] = links
-    if versions:
-        found["body"] = versions.body.decode("utf-8", "backslashreplace")
-    if follow_sources:
-        sources = [link["target"] for link in links if link["kind"] == "sources"]
-        found["sources"] = [dict(row) for row in _pages_by_id(connection, sources)]
-    return found
-
-
-def _pages_by_id(connection: sa.Connection, ids: list[str]) -> list[Found]:
-    columns = [pages.c[name] for name in ("id", "type", "title", "url", "published_on", "summary")]
-    return row_dicts(connection.execute(sa.select(*columns).where(pages.c.id.in_(ids))))
-
-
-def _tags_of_page(connection: sa.Connection, id_: str) -> list[Found]:
-    t = page_tags.c
-    query = (
-        sa.select(tags.c.facet, tags.c.name, t.origin, t.basis, t.rule, t.evidence, t.locator)
-        .join(tags, tags.c.id == t.tag_id)
-        .where(t.page_id == id_)
-        .order_by(tags.c.facet, tags.c.name)
-    )
-    return row_dicts(connection.execute(query))
 
 
 _PULL_REQUEST_COLUMNS = (

@@ -12,7 +12,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import check, claims, database, exchange, harvest, lines, reading, triage
+from kwdb.cli import check, claims, database, exchange, grep, harvest, lines, reading, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -54,6 +54,7 @@ for _command in (
     reading.sql,
 ):
     app.command(_command.__name__)(_command)
+app.command("grep")(grep.grep)
 app.command("classify")(lines.classify)
 app.command("extract")(lines.extract)
 app.command("check")(check.check)

@@ -134,9 +134,20 @@ def _choose(engine: "Engine", names: list[str]) -> list[dict[str, Any]]:
             known = [*(repository["slug"] for repository in everything), "all", "OWNER/NAME"]
             raise UnknownValueError("repository", name, known)
     chosen = [row or _add(engine, name) for name, row in found.items()]
+    _follow(engine, chosen)
     if "all" in names:
-        chosen = [*everything, *chosen]
+        chosen = [*(row for row in everything if row["is_followed"]), *chosen]
     return list({row["id"]: row for row in chosen}.values())
+
+
+def _follow(engine: "Engine", chosen: list[dict[str, Any]]) -> None:
+    """From now on `all` means these, too; until then an import had only named them."""
+    from kwdb.db import write_transaction
+    from kwdb.store.harvest import follow_repositories
+
+    if named := [row["id"] for row in chosen if not row["is_followed"]]:
+        with write_transaction(engine) as connection:
+            follow_repositories(connection, named)
 
 
 def _add(engine: "Engine", full_name: str) -> dict[str, Any]:

@@ -110,6 +110,10 @@ def show(
     follow_sources: Annotated[
         bool, typer.Option("--follow-sources", help="Add the pages it cites.")
     ] = False,
+    include_code: Annotated[
+        bool, typer.Option("--include-code", help="Add the files of code behind it.")
+    ] = False,
+    corpus: Annotated[str | None, typer.Option(help="Show it as this corpus has it.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show a page or pull request with its tags, commits, paths and claims.
@@ -119,7 +123,13 @@ def show(
     from kwdb import queries
 
     with reading() as connection:
-        found = queries.show(connection, name, follow_sources=follow_sources)
+        found = queries.show(
+            connection,
+            name,
+            corpus=corpus,
+            follow_sources=follow_sources,
+            include_code=include_code,
+        )
     if as_json:
         return print_json(found)
     typer.echo(f"{found['id']}  {found.get('title') or ''}\n")
@@ -127,6 +137,18 @@ def show(
     _print_lists(found)
     if found.get("body"):
         typer.echo(f"\n{found['body']}")
+    _print_code(found.get("code"))
+
+
+def _print_code(files: list[dict[str, Any]] | None) -> None:
+    if files == []:
+        note("no file of code is stored with this page")
+    for file in files or ():
+        typer.echo(f"\ncode  {file['bundle']}/{file['path']}  sha256 {file['sha256'] or 'missing'}")
+        if file["is_cut"]:
+            note(f"{file['size_bytes']} bytes, not shown: binary or over the limit of all files")
+        elif file["text"] is not None:
+            typer.echo(file["text"])
 
 
 def _print_lists(found: dict[str, Any]) -> None:
@@ -134,8 +156,13 @@ def _print_lists(found: dict[str, Any]) -> None:
         typer.echo("tags  " + ", ".join(f"{tag['facet']}:{tag['name']}" for tag in found["tags"]))
     for commit in found.get("commits", ()):
         typer.echo(f"{commit['role']}  {commit['sha'][:12]}  {commit['subject']}")
+    for version in found.get("versions", ())[1:]:
+        typer.echo(f"also in  {version['corpus']}  {version['path']}")
     for source in found.get("sources", ()):
-        typer.echo(f"source  {source['id']}  {source['title']}  {source['url'] or ''}")
+        title = source["title"] or "no such page"
+        typer.echo(f"source  {source['id']}  {title}  {source['url'] or ''}")
+        for line in (source["excerpt"] or "").splitlines():
+            typer.echo(f"        {line}")
     for path in found.get("paths", ()):
         typer.echo(f"path  {path}")
     if (total := found.get("paths_total", 0)) > len(found.get("paths", ())):

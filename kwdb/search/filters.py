@@ -151,8 +151,14 @@ def _of_repository(connection: sa.Connection, value: str) -> Condition:
     keys = list(found)
     if not keys:
         raise UnknownValueError("repo", value, connection.execute(sa.select(r.slug)).scalars())
-    return sa.exists().where(
+    harvested = sa.exists().where(
         pull_requests.c.page_id == pages.c.id, pull_requests.c.repository_id.in_(keys)
+    )
+    names = connection.execute(sa.select(r.full_name).where(r.id.in_(keys))).scalars()
+    addresses = (f"https://github.com/{name.lower()}/pull/" for name in names)
+    return sa.or_(
+        harvested,
+        *(sa.func.lower(pages.c.url).startswith(address, autoescape=True) for address in addresses),
     )
 
 

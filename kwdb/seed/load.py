@@ -236,7 +236,9 @@ def _load_gpus(loader: _Loader, rows: list[SeedRow]) -> int:
 
 def _load_repositories(loader: _Loader, rows: list[SeedRow]) -> int:
     columns = ("slug", "full_name", "default_branch", "landing")
-    found = [{name: row.values.get(name) for name in columns} for row in rows]
+    found = [
+        {name: row.values.get(name) for name in columns} | {"is_followed": True} for row in rows
+    ]
     written = loader.keyed_upsert(models.repositories, found, "slug")
     keys = find_keys(loader.connection, models.repositories, "slug", [r["slug"] for r in found])
     former = [

@@ -49,6 +49,11 @@ def add_repository(connection: sa.Connection, slug: str, full_name: str, landing
     return key
 
 
+def follow_repositories(connection: sa.Connection, keys: Collection[int]) -> None:
+    """Harvest these with all others from now on."""
+    update_rows(connection, repositories, [{"id": key, "is_followed": True} for key in keys])
+
+
 def set_default_branch(connection: sa.Connection, repository_id: int, branch: str) -> None:
     """Note the branch whose history is read."""
     update_rows(connection, repositories, [{"id": repository_id, "default_branch": branch}])
