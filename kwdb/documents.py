@@ -26,10 +26,11 @@ Document = dict[str, Any]
 
 
 def read_documents(connection: sa.Connection, ids: Sequence[str]) -> list[Document]:
-    """Return a document for each page of `ids` that exists; six queries, whatever their number.
+    """Return a document for each page of `ids` that exists; seven queries, whatever their
+    number.
 
-    A page that a corpus serves has the summary and body of that version, one of a pull request
-    the body of the pull request.
+    A page that a corpus serves has the summary and body of that version; where it has no body,
+    that of the newest other version, else of the pull request.
     """
     query = sa.select(pages.c.pk, pages.c.id, pages.c.title).where(pages.c.id.in_(ids))
     found = {
@@ -55,13 +56,31 @@ def joined_text(fields: Mapping[str, Any]) -> str:
 
 
 def _add_texts(connection: sa.Connection, found: Mapping[str, Document]) -> None:
-    p = pull_requests.c
-    bodies = sa.select(p.page_id, p.body).where(p.page_id.in_(found), p.body.is_not(None))
+    ids, p = list(found), pull_requests.c
+    bodies = sa.select(p.page_id, p.body).where(p.page_id.in_(ids), p.body.is_not(None))
     for id_, body in connection.execute(bodies):
         found[id_]["text"] = body
-    for id_, summary, raw in connection.execute(_served(list(found), page_versions.c.body)):
-        body = scrub(raw.decode("utf-8", "backslashreplace"))
-        found[id_]["text"] = joined_text({"summary": summary, "body": body})
+    for id_, body in connection.execute(_unserved(ids)):
+        found[id_]["text"] = _decoded(body) or found[id_]["text"]
+    for id_, summary, body in connection.execute(_served(ids, page_versions.c.body)):
+        own = _decoded(body) or found[id_]["text"]
+        found[id_]["text"] = joined_text({"summary": summary, "body": own})
+
+
+def _decoded(body: bytes) -> str:
+    return scrub(body.decode("utf-8", "backslashreplace")).strip()
+
+
+def _unserved(ids: Sequence[str]) -> sa.Select[Any]:
+    """Bodies that stand in for an empty one of the served version, the newest last."""
+    v = page_versions.c
+    beside = (pages.c.id == v.page_id) & (pages.c.served_from != v.corpus_id)
+    return (
+        sa.select(v.page_id, v.body)
+        .join(pages, beside)
+        .where(v.page_id.in_(ids), v.retired_at.is_(None))
+        .order_by(v.captured_at, v.corpus_id)
+    )
 
 
 def _symptoms(connection: sa.Connection, ids: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

@@ -25,3 +25,9 @@ def headings(markdown: str) -> str:
 def scrub(text: str) -> str:
     """Replace home directories, which name people, by `~`: /home/jane/x.cu gives ~/x.cu."""
     return _HOME.sub("~", text)
+
+
+def trigrams(word: str) -> set[str]:
+    """Return all runs of three signs of `  word `, padded as PostgreSQL's pg_trgm pads."""
+    padded = f"  {word} "
+    return {padded[start : start + 3] for start in range(len(padded) - 2)}

@@ -1,13 +1,16 @@
-"""Run a search: match, filter, rank, count, and cut a snippet from the text of each hit."""
+"""Run a search: terms, matches, filters, rank, links, and a snippet from the text of each hit."""
 
-import math
-from collections.abc import Sequence
+import heapq
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from kwdb.documents import read_documents
-from kwdb.models import pages
+from kwdb.models import page_links, page_versions, pages
 from kwdb.search.filters import (
     Condition,
     Filters,
@@ -15,13 +18,30 @@ from kwdb.search.filters import (
     family_only,
     without_architecture,
 )
+from kwdb.search.intent import read_intent
+from kwdb.search.postings import Postings, Scores, open_postings
+from kwdb.search.rank import (
+    FLOOR,
+    LINKING_PAGES,
+    STUB_SIGNS,
+    Candidate,
+    Intent,
+    Matches,
+    final_score,
+    first_scores,
+    link_bonuses,
+    match_terms,
+    stub_bonus,
+)
 from kwdb.search.snippet import cut_snippet
-from kwdb.search.terms import Term, parse_terms, to_fts5, to_tsqueries
+from kwdb.search.spelling import correct_word
+from kwdb.search.terms import Term, parse_terms
+from kwdb.text import fold
 
-# Columns of page_index: id, title, tags, headings, body. A word in a title says most.
-_FTS5_WEIGHTS = "8.0, 8.0, 4.0, 2.0, 1.0"
-# PostgreSQL's order of weights is D, C, B, A: body, headings, tags, id and title.
-_TS_WEIGHTS = "{0.1, 0.2, 0.4, 1.0}"
+# So many of the pages that matched are looked at more closely.
+_RANKED = 200
+_FLOOR_AMONG = 20
+_CITING_TYPES = ("source-doc", "source-blog", "source-contest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +59,9 @@ class Hit:
 class SearchResult:
     """The best hits and how many there are in all.
 
-    `excluded` says how many pages a filter left out although they might belong, by reason.
+    `total_is_exact` is False where the words are so frequent that not all pages were looked at.
+    `corrected` is the query as it was understood, where a word was put right. `excluded` says how
+    many pages a filter left out although they might belong, by reason.
     """
 
     total: int
@@ -49,105 +71,194 @@ class SearchResult:
     excluded: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Query:
+    text: str
+    terms: list[Term]
+    counts: list[int]
+    corrected: str | None = None
+
+
 def search_pages(
     connection: sa.Connection, text: str, filters: Filters | None = None, *, limit: int = 10
 ) -> SearchResult:
     """Find pages by words; with filters alone, all that they let through, newest first.
 
-    Nothing found is a result with total 0.
+    Nothing found, or nothing that covers half of what was asked, is a result with total 0.
 
     Raises:
         UnknownValueError: a filter names something that is not known.
     """
     filters = filters or Filters()
-    terms = parse_terms(connection, text)
-    if text.strip() and not terms:
-        return SearchResult(0, True, [])
     conditions = build_conditions(connection, filters)
-    source, score = _matching(connection, terms)
-    total = _count(connection, source, conditions)
+    if not text.strip():
+        return _list_pages(connection, filters, conditions, limit)
+    postings = open_postings(connection)
+    query = _read_query(connection, postings, text)
+    matches = match_terms(postings, query.terms, query.counts)
+    return _answer(connection, query, matches, filters, conditions, limit)
+
+
+def _list_pages(
+    connection: sa.Connection, filters: Filters, conditions: Sequence[Condition], limit: int
+) -> SearchResult:
     rows = connection.execute(
-        sa.select(pages.c.id, pages.c.type, pages.c.title, score.label("score"))
-        .select_from(source)
+        sa.select(pages.c.id, pages.c.type, pages.c.title)
         .where(*conditions)
-        .order_by(sa.desc("score"), pages.c.published_on.desc(), pages.c.id)
+        .order_by(pages.c.published_on.desc().nulls_last(), pages.c.id)
         .limit(limit)
-    ).all()
-    texts = {
-        found["id"]: found["text"] or "\n".join(found["paths"])
-        for found in read_documents(connection, [row.id for row in rows])
+    )
+    found = [(row.id, row.type, row.title, 0.0) for row in rows]
+    excluded = _excluded(connection, None, filters)
+    total = _count(connection, conditions)
+    return SearchResult(total, True, _hits(connection, found, ()), None, excluded)
+
+
+def _read_query(connection: sa.Connection, postings: Postings, text: str) -> _Query:
+    """Parse; where no page has a word, look for the one that was meant."""
+    terms = parse_terms(connection, text)
+    counts = _counts(postings, terms)
+    slips = {
+        term.phrases[0]: meant
+        for term, count in zip(terms, counts, strict=True)
+        if not count and (meant := correct_word(connection, term.phrases[0]))
     }
-    hits = [
-        Hit(r.id, r.type, r.title, round(r.score, 4), cut_snippet(texts[r.id], terms)) for r in rows
+    if not slips:
+        return _Query(text, terms, counts)
+    corrected = " ".join(slips.get(word, word) for word in fold(text).split())
+    terms = parse_terms(connection, corrected)
+    return _Query(corrected, terms, _counts(postings, terms), corrected)
+
+
+def _counts(postings: Postings, terms: Sequence[Term]) -> list[int]:
+    return [sum(postings.count(phrase) for phrase in term.phrases) for term in terms]
+
+
+def _answer(
+    connection: sa.Connection,
+    query: _Query,
+    matches: Matches,
+    filters: Filters,
+    conditions: Sequence[Condition],
+    limit: int,
+) -> SearchResult:
+    intent = read_intent(connection, query.text)
+    types = _types(connection, matches.scores, conditions)
+    scores = first_scores(matches, types, intent)
+    chosen = heapq.nlargest(max(_RANKED, limit), scores, key=lambda pk: (scores[pk], -pk))
+    if not _is_relevant(matches, chosen):
+        return SearchResult(0, True, [], query.corrected)
+    ranked = _rank(connection, query.text, {pk: scores[pk] for pk in chosen}, intent, conditions)
+    new = sum(candidate.pk not in types for candidate, _ in ranked)
+    found = [(one.id, one.type, one.title, score) for one, score in ranked[:limit]]
+    hits = _hits(connection, found, query.terms)
+    excluded = _excluded(connection, matches.scores, filters)
+    return SearchResult(len(types) + new, matches.is_exact, hits, query.corrected, excluded)
+
+
+def _is_relevant(matches: Matches, chosen: Sequence[int]) -> bool:
+    return any(matches.coverage[pk] >= FLOOR for pk in chosen[:_FLOOR_AMONG])
+
+
+def _rank(
+    connection: sa.Connection,
+    text: str,
+    scores: Scores,
+    intent: Intent,
+    conditions: Sequence[Condition],
+) -> list[tuple[Candidate, float]]:
+    """Order the pages chosen, with those that the best of them link with."""
+    today = datetime.now(UTC).date()
+    found = _candidates(connection, [_among(connection, scores)])
+    final = {
+        one.id: final_score(one, scores[one.pk], text, intent, today) for one in found.values()
+    }
+    best = {id_: final[id_] for id_ in heapq.nlargest(LINKING_PAGES, final, key=final.__getitem__)}
+    gains = link_bonuses(best, _links(connection, best))
+    linked = [id_ for id_ in gains if id_ not in found]
+    found |= _candidates(connection, [pages.c.id.in_(linked), *conditions]) if linked else {}
+    for id_, candidate in found.items():
+        gain = stub_bonus(gains.get(id_, 0.0), is_stub=candidate.is_stub)
+        final[id_] = final.get(id_, 0.0) + gain
+    order = sorted(found.values(), key=lambda one: (-final[one.id], one.id))
+    return [(one, final[one.id]) for one in order]
+
+
+def _types(
+    connection: sa.Connection, scores: Scores, conditions: Sequence[Condition]
+) -> dict[int, str]:
+    query = sa.select(pages.c.pk, pages.c.type).where(_among(connection, scores), *conditions)
+    return {row.pk: row.type for row in connection.execute(query)}
+
+
+def _among(connection: sa.Connection, keys: Iterable[int]) -> Condition:
+    """The condition that a page is one of `keys`, of which there may be tens of thousands."""
+    if connection.dialect.name == "postgresql":
+        return pages.c.pk == sa.any_(sa.cast(list(keys), ARRAY(sa.Integer)))
+    listed = sa.text("SELECT value FROM json_each(:keys)").bindparams(keys=json.dumps(list(keys)))
+    return pages.c.pk.in_(listed.columns(sa.column("value", sa.Integer)).scalar_subquery())
+
+
+def _candidates(connection: sa.Connection, conditions: Sequence[Condition]) -> dict[str, Candidate]:
+    p = pages.c
+    query = sa.select(p.pk, p.id, p.type, p.title, p.published_on).where(*conditions)
+    rows = connection.execute(query).all()
+    full = _full_pages(connection, [row.id for row in rows if row.type in _CITING_TYPES])
+    return {
+        row.id: Candidate(*row, is_stub=row.type in _CITING_TYPES and row.id not in full)
+        for row in rows
+    }
+
+
+def _full_pages(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
+    v = page_versions.c
+    query = (
+        sa.select(v.page_id)
+        .distinct()
+        .where(v.page_id.in_(ids), v.retired_at.is_(None), sa.func.length(v.body) >= STUB_SIGNS)
+    )
+    return set(connection.execute(query).scalars())
+
+
+def _links(connection: sa.Connection, ids: Collection[str]) -> list[tuple[str, str]]:
+    link = page_links.c
+    query = (
+        sa.select(link.page_id, link.target)
+        .distinct()
+        .where(sa.or_(link.page_id.in_(ids), link.target.in_(ids)))
+    )
+    return [(page, target) for page, target in connection.execute(query) if page != target]
+
+
+def _hits(
+    connection: sa.Connection,
+    found: Sequence[tuple[str, str, str, float]],
+    terms: Sequence[Term],
+) -> list[Hit]:
+    texts = {
+        document["id"]: document["text"] or "\n".join(document["paths"])
+        for document in read_documents(connection, [row[0] for row in found])
+    }
+    return [
+        Hit(id_, type_, title, round(score, 4), cut_snippet(texts[id_], terms))
+        for id_, type_, title, score in found
     ]
-    return SearchResult(total, True, hits, None, _excluded(connection, source, filters))
 
 
-def _matching(
-    connection: sa.Connection, terms: Sequence[Term]
-) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
-    """Return pages joined with the matching rows of the index, and the score of a row."""
-    if not terms:
-        return pages, sa.literal(0.0)
-    is_sqlite = connection.dialect.name == "sqlite"
-    ranked = _ranked_by_fts5(terms) if is_sqlite else _ranked_by_tsquery(connection, terms)
-    found = ranked.columns(sa.column("pk", sa.Integer), sa.column("score", sa.Float))
-    matches = found.subquery("found")
-    return pages.join(matches, matches.c.pk == pages.c.pk), matches.c.score
-
-
-def _ranked_by_fts5(terms: Sequence[Term]) -> sa.TextClause:
-    return sa.text(
-        f"SELECT rowid AS pk, -bm25(page_index, {_FTS5_WEIGHTS}) AS score "  # noqa: S608
-        "FROM page_index WHERE page_index MATCH :terms"
-    ).bindparams(terms=to_fts5(terms))
-
-
-def _ranked_by_tsquery(connection: sa.Connection, terms: Sequence[Term]) -> sa.TextClause:
-    """Add up ts_rank of each phrase times its rarity, as bm25 does; ts_rank knows no rarity.
-
-    Rarity is ln(1 + (N - n + 0.5) / (n + 0.5)) of n pages in N (Robertson, the idf of BM25).
-    """
-    phrases = to_tsqueries(terms)
-    rarities = _rarities(connection, phrases)
-    ranks = " + ".join(
-        f"{rarity:.4f} * ts_rank('{_TS_WEIGHTS}', document, to_tsquery('english', :t{place}), 1)"
-        for place, rarity in enumerate(rarities)
-    )
-    return sa.text(
-        f"SELECT pk, {ranks} AS score FROM page_index "  # noqa: S608 - numbers and bound texts
-        "WHERE document @@ to_tsquery('english', :terms)"
-    ).bindparams(
-        terms=" | ".join(phrases), **{f"t{place}": phrase for place, phrase in enumerate(phrases)}
-    )
-
-
-def _rarities(connection: sa.Connection, phrases: Sequence[str]) -> list[float]:
-    index = sa.table("page_index", sa.column("document"))
-    holders = (
-        sa.select(sa.func.count())
-        .where(index.c.document.op("@@")(sa.func.to_tsquery("english", phrase)))
-        .scalar_subquery()
-        for phrase in phrases
-    )
-    everything = sa.select(sa.func.count()).select_from(index).scalar_subquery()
-    total, *found = connection.execute(sa.select(everything, *holders)).one()
-    return [math.log(1 + (total - n + 0.5) / (n + 0.5)) for n in found]
-
-
-def _count(
-    connection: sa.Connection, source: sa.FromClause, conditions: Sequence[Condition]
-) -> int:
-    query = sa.select(sa.func.count()).select_from(source).where(*conditions)
+def _count(connection: sa.Connection, conditions: Sequence[Condition]) -> int:
+    query = sa.select(sa.func.count()).select_from(pages).where(*conditions)
     return int(connection.execute(query).scalar_one())
 
 
-def _excluded(connection: sa.Connection, source: sa.FromClause, filters: Filters) -> dict[str, int]:
+def _excluded(
+    connection: sa.Connection, scores: Mapping[int, float] | None, filters: Filters
+) -> dict[str, int]:
     if not filters.architecture:
         return {}
     rest = build_conditions(connection, replace(filters, architecture=None))
-    counts = {"unknown": _count(connection, source, [*rest, without_architecture()])}
+    rest += [] if scores is None else [_among(connection, scores)]
+    counts = {"unknown": _count(connection, [*rest, without_architecture()])}
     left_out = family_only(connection, filters)
     if left_out is not None:
-        counts["family"] = _count(connection, source, [*rest, left_out])
+        counts["family"] = _count(connection, [*rest, left_out])
     return dict(sorted(counts.items()))

@@ -3,8 +3,8 @@
 Any text is a query: everything but letters and digits only separates words.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
@@ -13,7 +13,7 @@ from kwdb.text import fold
 
 _LONGEST_PHRASE = 6
 _LONGEST_QUERY = 64
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     (
         "a about after all also am an and any are as at be because been before being between both"
         " but by can could did do does doing for from get had has have having he her here him his"
@@ -27,9 +27,14 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing asked for: phrases of folded words, any of which will do."""
+    """One thing asked for: phrases of folded words, the first as typed; any of them will do.
+
+    `start` and `end` are its place among the words of the query.
+    """
 
     phrases: tuple[str, ...]
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
 
 
 def parse_terms(connection: sa.Connection, text: str) -> list[Term]:
@@ -43,10 +48,11 @@ def parse_terms(connection: sa.Connection, text: str) -> list[Term]:
     start = 0
     while start < len(words):
         length = _longest_alias(words, start, known)
-        phrase = " ".join(words[start : start + max(length, 1)])
-        if length or phrase not in _STOP_WORDS:
-            terms.append(Term((phrase, *known.get(phrase, ()))))
-        start += max(length, 1)
+        end = start + max(length, 1)
+        phrase = " ".join(words[start:end])
+        if length or phrase not in STOP_WORDS:
+            terms.append(Term((phrase, *known.get(phrase, ())), start, end))
+        start = end
     return list(dict.fromkeys(terms))
 
 
@@ -78,17 +84,3 @@ def _meanings(connection: sa.Connection, phrases: set[str]) -> dict[str, tuple[s
         meaning = fold(name)
         found[alias] = (*found.get(alias, ()), *([meaning] if meaning != alias else []))
     return found
-
-
-def to_fts5(terms: Sequence[Term]) -> str:
-    """Write terms as an FTS5 query that finds pages with any: `"umma" OR "tcgen05"`."""
-    return " OR ".join(f'"{phrase}"' for term in terms for phrase in term.phrases)
-
-
-def to_tsqueries(terms: Sequence[Term]) -> list[str]:
-    """Write each phrase as a PostgreSQL tsquery, e.g. `('tensor' <-> 'memory')`."""
-    return [
-        "(" + " <-> ".join(f"'{word}'" for word in phrase.split()) + ")"
-        for term in terms
-        for phrase in term.phrases
-    ]

@@ -16,6 +16,7 @@ from kwdb.store.rows import (
     update_rows,
     upsert,
 )
+from kwdb.store.words import store_words
 from kwdb.text import fold, headings
 
 HARVEST = "harvest"
@@ -23,6 +24,7 @@ HARVEST = "harvest"
 # PostgreSQL refuses a tsvector over 1 MiB; what stands this far down says little about a page.
 _INDEXED_SIGNS = 60_000
 _INDEX_COLUMNS = ("id", "title", "tags", "headings", "body")
+_TELLING_COLUMNS = ("title", "tags", "headings")
 _FTS5 = sa.text(
     "INSERT OR REPLACE INTO page_index (rowid, id, title, tags, headings, body) "
     "VALUES (:pk, :id, :title, :tags, :headings, :body)"
@@ -146,7 +148,9 @@ def index_pages(connection: sa.Connection, documents: Sequence[Row]) -> None:
     """
     if documents:
         statement = _FTS5 if connection.dialect.name == "sqlite" else _TSVECTOR
-        connection.execute(statement, [_index_row(document) for document in documents])
+        rows = [_index_row(document) for document in documents]
+        connection.execute(statement, rows)
+        store_words(connection, (row[name] for row in rows for name in _TELLING_COLUMNS))
 
 
 def _index_row(document: Row) -> Row:

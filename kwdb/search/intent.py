@@ -1,0 +1,30 @@
+"""What a query asks for besides its words: pull requests, or what is new."""
+
+import re
+
+import sqlalchemy as sa
+
+from kwdb.models import repositories
+from kwdb.search.rank import Intent
+from kwdb.text import fold
+
+_PULL_REQUEST = re.compile(r"\b(?:prs?|pull requests?|commits?|patch(?:es)?|merged|landed)\b")
+_NUMBER = re.compile(r"(?:^|\s)\d{2,6}(?:\s|$)")
+_RECENT = re.compile(r"\b(?:latest|newest|recent|recently|since|new)\b")
+
+
+def read_intent(connection: sa.Connection, query: str) -> Intent:
+    """Tell from its words what a query asks for.
+
+    The name of a repository or a number asks for pull requests, unless it is all there is: then
+    the thing itself is meant.
+    """
+    words = fold(query)
+    named = bool(_names(connection) & set(words.split())) and " " in words
+    asked = bool(_PULL_REQUEST.search(words) or _NUMBER.search(words))
+    return Intent(named or asked, bool(_RECENT.search(words)))
+
+
+def _names(connection: sa.Connection) -> set[str]:
+    rows = connection.execute(sa.select(repositories.c.slug, repositories.c.full_name))
+    return {fold(name) for slug, full in rows for name in (slug, full.rpartition("/")[2])}

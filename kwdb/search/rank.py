@@ -1,0 +1,172 @@
+"""How pages are ranked: pure functions over what the index and the tables say.
+
+score = sum over terms of the best phrase's score, plus neighbouring words found together,
+        × how much of the query the page covers, × what kind of page it is,
+        × how much of the query its title holds; then pages linked with the best are lifted.
+
+The constants were found on judged questions over a corpus of 2,900 pages; each lies on a plateau
+(half or twice of it costs under 0.02 nDCG), see docs/search.md.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+from kwdb.search.postings import Postings, Scores
+from kwdb.search.terms import Term
+from kwdb.text import fold
+
+# What a term stands for counts less than what was typed.
+_ALIAS = 0.6
+_PAIR = 0.4
+# A page that covers all of the query keeps its score, one that covers little a fifth of it.
+_LEAST_COVERAGE = 0.2
+_COVERAGE_POWER = 1.5
+# A query of which no page covers half, by rarity, is about something else.
+FLOOR = 0.5
+_TITLE = 1.2
+_EXACT = 3.0
+_LINKED = 0.15
+_LINKING = 0.08
+_MOST_BY_LINKS = 0.4
+LINKING_PAGES = 5
+# Synthesis before sources before single pull requests, unless those were asked for.
+_TYPE_PRIORS = {"source-pr": 0.35, "source-doc": 0.8, "source-blog": 0.8, "source-contest": 0.8}
+_ASKED_PULL_REQUEST = 1.2
+# A source page that is little more than a reference.
+STUB_SIGNS = 600
+_STUB = 0.25
+_HALF_LIFE_DAYS = 365.0
+_AGE_OF_UNDATED = 3650
+
+_ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|er)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """pages.pk -> score and covered share of the query (0 to 1) of each page found."""
+
+    scores: Scores
+    coverage: Scores
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A page that matched, with what its rank depends on besides the words."""
+
+    pk: int
+    id: str
+    type: str
+    title: str
+    published_on: date | None
+    is_stub: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a query asks for besides its words."""
+
+    pull_requests: bool = False
+    recent: bool = False
+
+
+def match_terms(postings: Postings, terms: Sequence[Term], counts: Sequence[int]) -> Matches:
+    """Score all pages that hold a term, the rarest first, as far as the budget reaches.
+
+    `counts` says how many pages hold each term. Terms beyond the budget only add to the pages
+    found until then; the first is always scored, up to the budget.
+    """
+    order = sorted(range(len(terms)), key=lambda place: counts[place])
+    masses = [postings.rarity(count) for count in counts]
+    scores: Scores = {}
+    covered: Scores = {}
+    spent = 0
+    for place in order:
+        spent += counts[place]
+        among = scores if spent > postings.budget and scores else None
+        for pk, score in _score_term(postings, terms[place], among).items():
+            scores[pk] = scores.get(pk, 0.0) + score
+            covered[pk] = covered.get(pk, 0.0) + masses[place]
+    is_exact = spent <= postings.budget
+    if is_exact:
+        _add_pairs(postings, terms, scores)
+    whole = sum(masses) or 1.0
+    return Matches(scores, {pk: mass / whole for pk, mass in covered.items()}, is_exact)
+
+
+def _score_term(postings: Postings, term: Term, among: Iterable[int] | None) -> Scores:
+    best: Scores = {}
+    for place, phrase in enumerate(term.phrases):
+        factor = _ALIAS if place else 1.0
+        chosen = None if among is None else list(among)
+        for pk, score in postings.scores(phrase, chosen).items():
+            best[pk] = max(best.get(pk, 0.0), factor * score)
+    return best
+
+
+def _add_pairs(postings: Postings, terms: Sequence[Term], scores: Scores) -> None:
+    for first, second in pairwise(terms):
+        if first.end == second.start:
+            pair = f"{first.phrases[0]} {second.phrases[0]}"
+            for pk, score in postings.scores(pair).items():
+                scores[pk] = scores.get(pk, 0.0) + _PAIR * score
+
+
+def first_scores(matches: Matches, types: Mapping[int, str], intent: Intent) -> Scores:
+    """Return pk -> score by words, coverage and kind of page, for the pages of `types`."""
+    return {
+        pk: matches.scores[pk] * _of_coverage(matches.coverage[pk]) * _of_type(type_, intent)
+        for pk, type_ in types.items()
+    }
+
+
+def _of_coverage(share: float) -> float:
+    return _LEAST_COVERAGE + (1 - _LEAST_COVERAGE) * min(share, 1.0) ** _COVERAGE_POWER
+
+
+def _of_type(type_: str, intent: Intent) -> float:
+    if type_ == "source-pr" and intent.pull_requests:
+        return _ASKED_PULL_REQUEST
+    return _TYPE_PRIORS.get(type_, 1.0)
+
+
+def final_score(candidate: Candidate, score: float, query: str, intent: Intent, day: date) -> float:
+    """Return `score` times what title, name, fullness and, where asked for, age make of it."""
+    wanted, held = stems(query), stems(f"{candidate.title} {candidate.id}")
+    score *= 1 + _TITLE * len(wanted & held) / max(1, len(wanted))
+    folded = fold(query)
+    if folded in (fold(candidate.title), fold(candidate.id.partition("-")[2]), fold(candidate.id)):
+        score *= _EXACT
+    if candidate.is_stub:
+        score *= _STUB
+    if intent.recent:
+        age = (
+            (day - candidate.published_on).days if candidate.published_on else 10 * _HALF_LIFE_DAYS
+        )
+        score *= 0.5 ** (max(age, 0) / _HALF_LIFE_DAYS)
+    return score
+
+
+def stems(text: str) -> frozenset[str]:
+    """Return the words of a text without their commonest English endings."""
+    return frozenset(_ENDING.sub("", word) for word in fold(text).split())
+
+
+def link_bonuses(best: Mapping[str, float], links: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Return page id -> what it gains by links from or to the best pages (id -> score)."""
+    gains: dict[str, float] = {}
+    for page, target in links:
+        if page in best:
+            gains[target] = gains.get(target, 0.0) + _LINKED * best[page]
+        if target in best:
+            gains[page] = gains.get(page, 0.0) + _LINKING * best[target]
+    most = _MOST_BY_LINKS * max(best.values(), default=0.0)
+    return {page: min(gain, most) for page, gain in gains.items()}
+
+
+def stub_bonus(gain: float, *, is_stub: bool) -> float:
+    """Return what a linked page gains; a mere reference gains less."""
+    return gain * _STUB if is_stub else gain
