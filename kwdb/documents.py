@@ -50,6 +50,16 @@ def read_documents(connection: sa.Connection, ids: Sequence[str]) -> list[Docume
     return list(found.values())
 
 
+def read_texts(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Return page id -> its text as `read_documents` gives it, else its paths, one a line."""
+    found: dict[str, Document] = {id_: {"text": "", "paths": []} for id_ in ids}
+    _add_texts(connection, found)
+    bare = [id_ for id_ in ids if not found[id_]["text"]]
+    for id_, path in connection.execute(_touched(bare)) if bare else ():
+        found[id_]["paths"].append(path)
+    return {id_: one["text"] or "\n".join(one["paths"]) for id_, one in found.items()}
+
+
 def joined_text(fields: Mapping[str, Any]) -> str:
     """Return summary and body of a page as one text."""
     return "\n\n".join(str(fields.get(name) or "") for name in ("summary", "body")).strip()

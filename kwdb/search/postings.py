@@ -17,7 +17,7 @@ Scores = dict[int, float]
 # k1 = 1.2 and b = 0.75 (https://sqlite.org/fts5.html#the_bm25_function).
 _FTS5_WEIGHTS = "8.0, 8.0, 4.0, 2.0, 1.0"
 # PostgreSQL's order of weights is D, C, B, A: body, headings, tags, id and title.
-_TS_WEIGHTS = "{0.125, 0.25, 0.5, 1.0}"
+_TS_WEIGHTS = "{0.25, 0.4, 0.6, 1.0}"
 # Over so many pages PostgreSQL's own estimate of a count is taken, since a count reads them all.
 _COUNTED_PAGES = 50_000
 
@@ -79,7 +79,7 @@ class Fts5Postings(Postings):
         bound: dict[str, object] = {"phrase": f'"{phrase}"', "limit": self.budget}
         if among is not None:
             bound["among"] = str(sorted(among))
-        return {row[0]: row[1] for row in self.connection.execute(query, bound)}
+        return {row[0]: row[1] for row in self.connection.execute(query, bound).all()}
 
 
 class TsvectorPostings(Postings):
@@ -108,10 +108,10 @@ class TsvectorPostings(Postings):
         return int(found[0]["Plan"]["Plan Rows"]) if explain else int(found)
 
     def scores(self, phrase: str, among: Collection[int] | None = None) -> Scores:
-        """Score by ts_rank, which the logarithm of the document's length divides, and rarity."""
+        """Score by ts_rank, flattened to rank / (rank + 1), times rarity."""
         wanted = "" if among is None else " AND pk = ANY(:among)"
         query = sa.text(
-            f"SELECT pk, ts_rank('{_TS_WEIGHTS}', document, query, 1) "  # noqa: S608 - constants
+            f"SELECT pk, ts_rank('{_TS_WEIGHTS}', document, query, 32) "  # noqa: S608 - constants
             "FROM page_index, to_tsquery('english', :phrase) query "
             f"WHERE document @@ query{wanted} LIMIT :limit"
         )

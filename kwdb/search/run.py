@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from kwdb.documents import read_documents
+from kwdb.documents import read_texts
 from kwdb.models import page_links, page_versions, pages
 from kwdb.search.filters import (
     Condition,
@@ -39,7 +39,7 @@ from kwdb.search.terms import Term, parse_terms
 from kwdb.text import fold
 
 # So many of the pages that matched are looked at more closely.
-_RANKED = 200
+_RANKED = 100
 _FLOOR_AMONG = 20
 _CITING_TYPES = ("source-doc", "source-blog", "source-contest")
 
@@ -188,7 +188,7 @@ def _types(
     connection: sa.Connection, scores: Scores, conditions: Sequence[Condition]
 ) -> dict[int, str]:
     query = sa.select(pages.c.pk, pages.c.type).where(_among(connection, scores), *conditions)
-    return {row.pk: row.type for row in connection.execute(query)}
+    return {row[0]: row[1] for row in connection.execute(query).all()}
 
 
 def _among(connection: sa.Connection, keys: Iterable[int]) -> Condition:
@@ -235,10 +235,7 @@ def _hits(
     found: Sequence[tuple[str, str, str, float]],
     terms: Sequence[Term],
 ) -> list[Hit]:
-    texts = {
-        document["id"]: document["text"] or "\n".join(document["paths"])
-        for document in read_documents(connection, [row[0] for row in found])
-    }
+    texts = read_texts(connection, [row[0] for row in found])
     return [
         Hit(id_, type_, title, round(score, 4), cut_snippet(texts[id_], terms))
         for id_, type_, title, score in found
