@@ -21,6 +21,8 @@ from kwdb.text import fold
 # What a term stands for counts less than what was typed.
 _ALIAS = 0.6
 _PAIR = 0.4
+# Words written as one, such as the name of a function or a file, are meant as one.
+_JOINED_PAIR = 2.0
 # A page that covers all of the query keeps its score, one that covers little a fifth of it.
 _LEAST_COVERAGE = 0.2
 _COVERAGE_POWER = 1.5
@@ -111,8 +113,9 @@ def _add_pairs(postings: Postings, terms: Sequence[Term], scores: Scores) -> Non
     for first, second in pairwise(terms):
         if first.end == second.start:
             pair = f"{first.phrases[0]} {second.phrases[0]}"
+            weight = _JOINED_PAIR if second.is_joined else _PAIR
             for pk, score in postings.scores(pair).items():
-                scores[pk] = scores.get(pk, 0.0) + _PAIR * score
+                scores[pk] = scores.get(pk, 0.0) + weight * score
 
 
 def first_scores(matches: Matches, types: Mapping[int, str], intent: Intent) -> Scores:
@@ -124,7 +127,8 @@ def first_scores(matches: Matches, types: Mapping[int, str], intent: Intent) -> 
 
 
 def _of_coverage(share: float) -> float:
-    return _LEAST_COVERAGE + (1 - _LEAST_COVERAGE) * min(share, 1.0) ** _COVERAGE_POWER
+    kept: float = min(share, 1.0) ** _COVERAGE_POWER
+    return _LEAST_COVERAGE + (1 - _LEAST_COVERAGE) * kept
 
 
 def _of_type(type_: str, intent: Intent) -> float:

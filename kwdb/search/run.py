@@ -142,12 +142,12 @@ def _answer(
     conditions: Sequence[Condition],
     limit: int,
 ) -> SearchResult:
+    if not _is_relevant(matches):
+        return SearchResult(0, True, [], query.corrected)
     intent = read_intent(connection, query.text)
     types = _types(connection, matches.scores, conditions)
     scores = first_scores(matches, types, intent)
     chosen = heapq.nlargest(max(_RANKED, limit), scores, key=lambda pk: (scores[pk], -pk))
-    if not _is_relevant(matches, chosen):
-        return SearchResult(0, True, [], query.corrected)
     ranked = _rank(connection, query.text, {pk: scores[pk] for pk in chosen}, intent, conditions)
     new = sum(candidate.pk not in types for candidate, _ in ranked)
     found = [(one.id, one.type, one.title, score) for one, score in ranked[:limit]]
@@ -156,8 +156,10 @@ def _answer(
     return SearchResult(len(types) + new, matches.is_exact, hits, query.corrected, excluded)
 
 
-def _is_relevant(matches: Matches, chosen: Sequence[int]) -> bool:
-    return any(matches.coverage[pk] >= FLOOR for pk in chosen[:_FLOOR_AMONG])
+def _is_relevant(matches: Matches) -> bool:
+    """Whether one of the best pages covers enough of the query, filters apart."""
+    best = heapq.nlargest(_FLOOR_AMONG, matches.scores, key=matches.scores.__getitem__)
+    return any(matches.coverage[pk] >= FLOOR for pk in best)
 
 
 def _rank(

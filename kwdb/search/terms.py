@@ -29,12 +29,14 @@ STOP_WORDS = frozenset(
 class Term:
     """One thing asked for: phrases of folded words, the first as typed; any of them will do.
 
-    `start` and `end` are its place among the words of the query.
+    `start` and `end` are its place among the words of the query; `is_joined` says that no blank
+    stood before it, as in `umma_gemm` or `csrc/fused_moe.cu`.
     """
 
     phrases: tuple[str, ...]
     start: int = field(default=0, compare=False)
     end: int = field(default=0, compare=False)
+    is_joined: bool = field(default=False, compare=False)
 
 
 def parse_terms(connection: sa.Connection, text: str) -> list[Term]:
@@ -42,7 +44,7 @@ def parse_terms(connection: sa.Connection, text: str) -> list[Term]:
 
     The longest alias at each place wins: "tensor memory" is one term that also stands for tmem.
     """
-    words = fold(text).split()[:_LONGEST_QUERY]
+    words, joined = _split(text)
     known = _meanings(connection, _phrases(words))
     terms: list[Term] = []
     start = 0
@@ -51,9 +53,20 @@ def parse_terms(connection: sa.Connection, text: str) -> list[Term]:
         end = start + max(length, 1)
         phrase = " ".join(words[start:end])
         if length or phrase not in STOP_WORDS:
-            terms.append(Term((phrase, *known.get(phrase, ())), start, end))
+            terms.append(Term((phrase, *known.get(phrase, ())), start, end, start in joined))
         start = end
     return list(dict.fromkeys(terms))
+
+
+def _split(text: str) -> tuple[list[str], set[int]]:
+    """Return the words of a query and the places of those that no blank stood before."""
+    words: list[str] = []
+    joined: set[int] = set()
+    for part in text.split()[:_LONGEST_QUERY]:
+        found = fold(part).split()
+        joined.update(range(len(words) + 1, len(words) + len(found)))
+        words += found
+    return words[:_LONGEST_QUERY], joined
 
 
 def _phrases(words: list[str]) -> set[str]:
