@@ -30,12 +30,14 @@ _COVERAGE_POWER = 1.5
 FLOOR = 0.5
 _TITLE = 1.2
 _EXACT = 3.0
+# The page of what one of the words stands for, such as ping-pong-scheduling for "pingpong".
+_NAMED = 2.0
 _LINKED = 0.15
 _LINKING = 0.08
 _MOST_BY_LINKS = 0.4
 LINKING_PAGES = 5
 # Synthesis before sources before single pull requests, unless those were asked for.
-_TYPE_PRIORS = {"source-pr": 0.35, "source-doc": 0.8, "source-blog": 0.8, "source-contest": 0.8}
+_TYPE_PRIORS = {"source-pr": 0.3, "source-doc": 0.8, "source-blog": 0.8, "source-contest": 0.8}
 _ASKED_PULL_REQUEST = 1.2
 # A source page that is little more than a reference.
 STUB_SIGNS = 600
@@ -137,13 +139,17 @@ def _of_type(type_: str, intent: Intent) -> float:
     return _TYPE_PRIORS.get(type_, 1.0)
 
 
-def final_score(candidate: Candidate, score: float, query: str, intent: Intent, day: date) -> float:
+def final_score(
+    candidate: Candidate, score: float, query: str, terms: Sequence[Term], intent: Intent, day: date
+) -> float:
     """Return `score` times what title, name, fullness and, where asked for, age make of it."""
     wanted, held = stems(query), stems(f"{candidate.title} {candidate.id}")
     score *= 1 + _TITLE * len(wanted & held) / max(1, len(wanted))
-    folded = fold(query)
-    if folded in (fold(candidate.title), fold(candidate.id.partition("-")[2]), fold(candidate.id)):
+    folded, name = fold(query), fold(candidate.id.partition("-")[2])
+    if folded in (fold(candidate.title), name, fold(candidate.id)):
         score *= _EXACT
+    elif any(name in term.phrases for term in terms):
+        score *= _NAMED
     if candidate.is_stub:
         score *= _STUB
     if intent.recent:

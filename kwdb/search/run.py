@@ -41,6 +41,9 @@ from kwdb.text import fold
 # So many of the pages that matched are looked at more closely.
 _RANKED = 100
 _FLOOR_AMONG = 20
+# A word on so few pages may be a slip where a near one is on so many times more.
+_FEW = 3
+_LIKELIER = 30
 _CITING_TYPES = ("source-doc", "source-blog", "source-contest")
 
 
@@ -115,19 +118,35 @@ def _list_pages(
 
 
 def _read_query(connection: sa.Connection, postings: Postings, text: str) -> _Query:
-    """Parse; where no page has a word, look for the one that was meant."""
+    """Parse; where hardly a page has a word, look for the one that was meant.
+
+    A word that no page has is replaced, one that a few have is looked for beside the other.
+    """
     terms = parse_terms(connection, text)
     counts = _counts(postings, terms)
     slips = {
-        term.phrases[0]: meant
+        term.phrases[0]: (meant, count)
         for term, count in zip(terms, counts, strict=True)
-        if not count and (meant := correct_word(connection, term.phrases[0]))
+        if count <= _FEW and (meant := _meant(connection, postings, term.phrases[0], count))
     }
     if not slips:
         return _Query(text, terms, counts)
-    corrected = " ".join(slips.get(word, word) for word in fold(text).split())
-    terms = parse_terms(connection, corrected)
+    words = [slips.get(word, (word, 0))[0] for word in fold(text).split()]
+    corrected = " ".join(words)
+    typed = {meant: word for word, (meant, count) in slips.items() if count}
+    terms = [_beside(term, typed) for term in parse_terms(connection, corrected)]
     return _Query(corrected, terms, _counts(postings, terms), corrected)
+
+
+def _meant(connection: sa.Connection, postings: Postings, word: str, count: int) -> str | None:
+    meant = correct_word(connection, word)
+    is_likelier = meant and (not count or postings.count(meant) >= _LIKELIER * count)
+    return meant if is_likelier else None
+
+
+def _beside(term: Term, typed: Mapping[str, str]) -> Term:
+    word = typed.get(term.phrases[0])
+    return replace(term, phrases=(*term.phrases, word)) if word else term
 
 
 def _counts(postings: Postings, terms: Sequence[Term]) -> list[int]:
@@ -148,7 +167,7 @@ def _answer(
     types = _types(connection, matches.scores, conditions)
     scores = first_scores(matches, types, intent)
     chosen = heapq.nlargest(max(_RANKED, limit), scores, key=lambda pk: (scores[pk], -pk))
-    ranked = _rank(connection, query.text, {pk: scores[pk] for pk in chosen}, intent, conditions)
+    ranked = _rank(connection, query, {pk: scores[pk] for pk in chosen}, intent, conditions)
     new = sum(candidate.pk not in types for candidate, _ in ranked)
     found = [(one.id, one.type, one.title, score) for one, score in ranked[:limit]]
     hits = _hits(connection, found, query.terms)
@@ -164,7 +183,7 @@ def _is_relevant(matches: Matches) -> bool:
 
 def _rank(
     connection: sa.Connection,
-    text: str,
+    query: _Query,
     scores: Scores,
     intent: Intent,
     conditions: Sequence[Condition],
@@ -173,7 +192,8 @@ def _rank(
     today = datetime.now(UTC).date()
     found = _candidates(connection, [_among(connection, scores)])
     final = {
-        one.id: final_score(one, scores[one.pk], text, intent, today) for one in found.values()
+        one.id: final_score(one, scores[one.pk], query.text, query.terms, intent, today)
+        for one in found.values()
     }
     best = {id_: final[id_] for id_ in heapq.nlargest(LINKING_PAGES, final, key=final.__getitem__)}
     gains = link_bonuses(best, _links(connection, best))
