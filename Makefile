@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check docs wheel clean
+.PHONY: run test check docs wheel bench clean
 
 run: .venv/run  ## install, make a database, harvest one repository, ask it twice
 	$(BIN)/kwdb init
@@ -22,11 +22,15 @@ check: .venv/test  ## lint, types, layering
 docs: .venv/test  ## write what is generated
 	$(BIN)/python -m kwdb.schema_reference > docs/schema.md
 
+bench: .venv/test  ## latency of search over 100,000 synthetic pages
+	mkdir -p .bench
+	$(BIN)/python tests/bench/search_scale.py sqlite:///$(CURDIR)/.bench/search.sqlite 100000
+
 wheel: .venv/test  ## build the wheel into dist/
 	$(BIN)/python -m build --wheel
 
 clean:  ## remove what make made
-	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .bench dist build .pytest_cache .mypy_cache .ruff_cache
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

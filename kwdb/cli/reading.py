@@ -99,7 +99,10 @@ def search(
     for hit in result.results:
         typer.echo(f"{hit.id}  [{hit.type}]  {hit.title}")
         typer.echo(f"    {hit.snippet}")
-    note(f"{len(result.results)} of {result.total} pages")
+    if result.corrected:
+        note(f"looked for {result.corrected!r}")
+    about = "" if result.total_is_exact else "about "
+    note(f"{len(result.results)} of {about}{result.total} pages")
     for reason, left_out in result.excluded.items():
         if left_out:
             note(f"{left_out} more pages left out{_REASONS[reason]}")

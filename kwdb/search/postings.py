@@ -3,8 +3,9 @@
 A phrase is folded words, e.g. `tensor memory`. Scores of one engine compare with each other only.
 """
 
+import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Mapping
 from functools import cached_property
 from math import log
 
@@ -20,13 +21,17 @@ _FTS5_WEIGHTS = "8.0, 8.0, 4.0, 2.0, 1.0"
 _TS_WEIGHTS = "{0.25, 0.4, 0.6, 1.0}"
 # Over so many pages PostgreSQL's own estimate of a count is taken, since a count reads them all.
 _COUNTED_PAGES = 50_000
+# So many pages found by the rare words are asked for a frequent one on PostgreSQL.
+_RESCORED = 500
 
 
 class Postings(ABC):
     """The index of one engine."""
 
     budget: int
-    """So many postings are scored for one query; what is more frequent only adds to those."""
+    """So many postings are scored for a query whatever its words."""
+    rare_budget: int
+    """So many for the rare words of a query that is over the budget."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
@@ -41,8 +46,12 @@ class Postings(ABC):
         """Return how many pages hold `phrase`; over the budget any number over it."""
 
     @abstractmethod
-    def scores(self, phrase: str, among: Collection[int] | None = None) -> Scores:
-        """Score the pages that hold `phrase`, at most `budget`, or those of `among` only."""
+    def scores(self, phrase: str) -> Scores:
+        """Score the pages that hold `phrase`; of a phrase over the budget, some of them."""
+
+    @abstractmethod
+    def scores_among(self, phrase: str, found: Mapping[str, Scores]) -> Scores:
+        """Score a frequent phrase on pages that are `found` already (phrase -> its scores)."""
 
     def rarity(self, count: int) -> float:
         """Return ln(1 + (N - n + 0.5) / (n + 0.5)), the idf of BM25 (Robertson), for n pages."""
@@ -52,7 +61,8 @@ class Postings(ABC):
 class Fts5Postings(Postings):
     """SQLite's FTS5."""
 
-    budget = 60_000
+    budget = 40_000
+    rare_budget = 20_000
 
     @cached_property
     def total(self) -> int:
@@ -69,23 +79,39 @@ class Fts5Postings(Postings):
         bound = {"phrase": f'"{phrase}"', "limit": self.budget + 1}
         return int(self.connection.execute(query, bound).scalar_one())
 
-    def scores(self, phrase: str, among: Collection[int] | None = None) -> Scores:
-        """Score by bm25 over the weighted columns."""
-        wanted = "" if among is None else " AND rowid IN (SELECT value FROM json_each(:among))"
-        query = sa.text(
+    def scores(self, phrase: str) -> Scores:
+        """Score by bm25 over the weighted columns; over the budget, pages that have it on top."""
+        found = self._score(f'"{phrase}"')
+        if len(found) < self.budget:
+            return found
+        return self._score(f'{{id title tags headings}} : "{phrase}"') or found
+
+    def scores_among(self, phrase: str, found: Mapping[str, Scores]) -> Scores:
+        """Ask for the phrase beside any of those found, which FTS5 does by leaps.
+
+        bm25 adds up over the phrases of a query, so what the others gave is taken off again.
+        """
+        others = " OR ".join(f'"{one}"' for one in found)
+        scores = self._score(f'({others}) AND "{phrase}"')
+        for known in found.values():
+            for pk in known.keys() & scores.keys():
+                scores[pk] -= known[pk]
+        return scores
+
+    def _score(self, query: str) -> Scores:
+        statement = sa.text(
             f"SELECT rowid, -bm25(page_index, {_FTS5_WEIGHTS}) FROM page_index "  # noqa: S608
-            f"WHERE page_index MATCH :phrase{wanted} LIMIT :limit"
+            "WHERE page_index MATCH :query LIMIT :limit"
         )
-        bound: dict[str, object] = {"phrase": f'"{phrase}"', "limit": self.budget}
-        if among is not None:
-            bound["among"] = str(sorted(among))
-        return {row[0]: row[1] for row in self.connection.execute(query, bound).all()}
+        rows = self.connection.execute(statement, {"query": query, "limit": self.budget}).all()
+        return {row[0]: row[1] for row in rows}
 
 
 class TsvectorPostings(Postings):
     """PostgreSQL's tsvector; ts_rank knows no rarity, so each score is multiplied by it."""
 
     budget = 5_000
+    rare_budget = 5_000
 
     @cached_property
     def total(self) -> int:
@@ -107,20 +133,36 @@ class TsvectorPostings(Postings):
         found = self.connection.execute(query, {"phrase": as_tsquery(phrase)}).scalar_one()
         return int(found[0]["Plan"]["Plan Rows"]) if explain else int(found)
 
-    def scores(self, phrase: str, among: Collection[int] | None = None) -> Scores:
+    def scores(self, phrase: str) -> Scores:
         """Score by ts_rank, flattened to rank / (rank + 1), times rarity."""
-        wanted = "" if among is None else " AND pk = ANY(:among)"
-        query = sa.text(
-            f"SELECT pk, ts_rank('{_TS_WEIGHTS}', document, query, 32) "  # noqa: S608 - constants
-            "FROM page_index, to_tsquery('english', :phrase) query "
-            f"WHERE document @@ query{wanted} LIMIT :limit"
-        )
-        bound: dict[str, object] = {"phrase": as_tsquery(phrase), "limit": self.budget}
-        if among is not None:
-            bound["among"] = sorted(among)
-        rows = self.connection.execute(query, bound).all()
-        rarity = self.rarity(len(rows) if among is None else self.count(phrase))
-        return {pk: rarity * score for pk, score in rows}
+        rows = self.connection.execute(_ts_rank(""), {"phrase": as_tsquery(phrase)} | self._limit)
+        found = [(row[0], row[1]) for row in rows.all()]
+        rarity = self.rarity(len(found) if len(found) < self.budget else self.count(phrase))
+        return {pk: rarity * score for pk, score in found}
+
+    def scores_among(self, phrase: str, found: Mapping[str, Scores]) -> Scores:
+        """Score the phrase on the pages that have most of what was found."""
+        sums: Scores = {}
+        for known in found.values():
+            for pk, score in known.items():
+                sums[pk] = sums.get(pk, 0.0) + score
+        among = heapq.nlargest(_RESCORED, sums, key=lambda pk: (sums[pk], -pk))
+        bound = {"phrase": as_tsquery(phrase), "among": among} | self._limit
+        rows = self.connection.execute(_ts_rank(" AND pk = ANY(:among)"), bound).all()
+        rarity = self.rarity(self.count(phrase))
+        return {row[0]: rarity * row[1] for row in rows}
+
+    @property
+    def _limit(self) -> dict[str, object]:
+        return {"limit": self.budget}
+
+
+def _ts_rank(condition: str) -> sa.TextClause:
+    return sa.text(
+        f"SELECT pk, ts_rank('{_TS_WEIGHTS}', document, query, 32) "  # noqa: S608 - constants
+        "FROM page_index, to_tsquery('english', :phrase) query "
+        f"WHERE document @@ query{condition} LIMIT :limit"
+    )
 
 
 def as_tsquery(phrase: str) -> str:

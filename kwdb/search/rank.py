@@ -81,34 +81,45 @@ def match_terms(postings: Postings, terms: Sequence[Term], counts: Sequence[int]
     """Score all pages that hold a term, the rarest first, as far as the budget reaches.
 
     `counts` says how many pages hold each term. Terms beyond the budget only add to the pages
-    found until then; the first is always scored, up to the budget.
+    found until then; the rarest is always scored, up to the budget.
     """
-    order = sorted(range(len(terms)), key=lambda place: counts[place])
+    is_exact = sum(counts) <= postings.budget
+    budget = postings.budget if is_exact else postings.rare_budget
     masses = [postings.rarity(count) for count in counts]
-    scores: Scores = {}
-    covered: Scores = {}
-    spent = 0
-    for place in order:
-        spent += counts[place]
-        among = scores if spent > postings.budget and scores else None
-        for pk, score in _score_term(postings, terms[place], among).items():
-            scores[pk] = scores.get(pk, 0.0) + score
-            covered[pk] = covered.get(pk, 0.0) + masses[place]
-    is_exact = spent <= postings.budget
-    if is_exact:
-        _add_pairs(postings, terms, scores)
     whole = sum(masses) or 1.0
-    return Matches(scores, {pk: mass / whole for pk, mass in covered.items()}, is_exact)
+    matches = Matches({}, {}, is_exact)
+    found: dict[str, Scores] = {}
+    spent = 0
+    for place in sorted(range(len(terms)), key=lambda place: counts[place]):
+        spent += counts[place]
+        is_rare = spent <= budget or not found
+        _add_term(
+            postings, terms[place], masses[place] / (sum(masses) or 1.0), matches, found, is_rare
+        )
+    if is_exact:
+        _add_pairs(postings, terms, matches.scores)
+    return matches
 
 
-def _score_term(postings: Postings, term: Term, among: Iterable[int] | None) -> Scores:
+def _add_term(
+    postings: Postings,
+    term: Term,
+    share: float,
+    matches: Matches,
+    found: dict[str, Scores],
+    is_rare: bool,
+) -> None:
     best: Scores = {}
     for place, phrase in enumerate(term.phrases):
+        scores = postings.scores(phrase) if is_rare else postings.scores_among(phrase, found)
         factor = _ALIAS if place else 1.0
-        chosen = None if among is None else list(among)
-        for pk, score in postings.scores(phrase, chosen).items():
+        for pk, score in scores.items():
             best[pk] = max(best.get(pk, 0.0), factor * score)
-    return best
+        if is_rare and scores:
+            found[phrase] = scores
+    for pk, score in best.items():
+        matches.scores[pk] = matches.scores.get(pk, 0.0) + score
+        matches.coverage[pk] = matches.coverage.get(pk, 0.0) + share
 
 
 def _add_pairs(postings: Postings, terms: Sequence[Term], scores: Scores) -> None:

@@ -41,6 +41,8 @@ from kwdb.text import fold
 # So many of the pages that matched are looked at more closely.
 _RANKED = 100
 _FLOOR_AMONG = 20
+# So many of the pages that matched go through the filters.
+_LOOKED_AT = 20_000
 # A word on so few pages may be a slip where a near one is on so many times more.
 _FEW = 3
 _LIKELIER = 30
@@ -164,7 +166,8 @@ def _answer(
     if not _is_relevant(matches):
         return SearchResult(0, True, [], query.corrected)
     intent = read_intent(connection, query.text)
-    types = _types(connection, matches.scores, conditions)
+    best = heapq.nlargest(_LOOKED_AT, matches.scores, key=matches.scores.__getitem__)
+    types = _types(connection, best, conditions)
     scores = first_scores(matches, types, intent)
     chosen = heapq.nlargest(max(_RANKED, limit), scores, key=lambda pk: (scores[pk], -pk))
     ranked = _rank(connection, query, {pk: scores[pk] for pk in chosen}, intent, conditions)
@@ -172,7 +175,8 @@ def _answer(
     found = [(one.id, one.type, one.title, score) for one, score in ranked[:limit]]
     hits = _hits(connection, found, query.terms)
     excluded = _excluded(connection, matches.scores, filters)
-    return SearchResult(len(types) + new, matches.is_exact, hits, query.corrected, excluded)
+    is_exact = matches.is_exact and len(best) == len(matches.scores)
+    return SearchResult(len(types) + new, is_exact, hits, query.corrected, excluded)
 
 
 def _is_relevant(matches: Matches) -> bool:
@@ -207,9 +211,9 @@ def _rank(
 
 
 def _types(
-    connection: sa.Connection, scores: Scores, conditions: Sequence[Condition]
+    connection: sa.Connection, keys: Sequence[int], conditions: Sequence[Condition]
 ) -> dict[int, str]:
-    query = sa.select(pages.c.pk, pages.c.type).where(_among(connection, scores), *conditions)
+    query = sa.select(pages.c.pk, pages.c.type).where(_among(connection, keys), *conditions)
     return {row[0]: row[1] for row in connection.execute(query).all()}
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kwdb.db import write_transaction
 from kwdb.errors import UnknownValueError
 from kwdb.search import Filters, search_pages
-from kwdb.search.snippet import cut_snippet
 from kwdb.search.postings import as_tsquery
+from kwdb.search.snippet import cut_snippet
 from kwdb.search.terms import Term, parse_terms
 from kwdb.store.index import reindex
 from kwdb.store.pages import retire_pages
