@@ -63,7 +63,7 @@ def test_scores_of_terms_add_up_and_the_best_phrase_of_a_term_counts() -> None:
 
 
 def test_coverage_is_the_share_of_the_query_by_rarity() -> None:
-    index = {"rare": {1: 1.0}, "common": {pk: 1.0 for pk in range(1, 9)}}
+    index = {"rare": {1: 1.0}, "common": dict.fromkeys(range(1, 9), 1.0)}
     found = matched(index, Term(("rare",)), Term(("common",)))
     assert found.coverage[1] == pytest.approx(1.0)
     assert 0 < found.coverage[2] < 0.5
@@ -81,7 +81,7 @@ def test_words_side_by_side_count_more() -> None:
 
 
 def test_over_the_budget_frequent_words_only_add() -> None:
-    index = {"rare": {1: 1.0, 2: 1.0}, "common": {pk: 1.0 for pk in range(2, 60)}}
+    index = {"rare": {1: 1.0, 2: 1.0}, "common": dict.fromkeys(range(2, 60), 1.0)}
     found = matched(index, Term(("common",)), Term(("rare",)))
     assert (found.is_exact, found.scores) == (False, {1: 1.0, 2: 2.0})
 
