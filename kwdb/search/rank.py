@@ -93,9 +93,8 @@ def match_terms(postings: Postings, terms: Sequence[Term], counts: Sequence[int]
     for place in sorted(range(len(terms)), key=lambda place: counts[place]):
         spent += counts[place]
         is_rare = spent <= budget or not found
-        _add_term(
-            postings, terms[place], masses[place] / (sum(masses) or 1.0), matches, found, is_rare
-        )
+        share = masses[place] / whole
+        _add_term(postings, terms[place], share, matches, found, is_rare)
     if is_exact:
         _add_pairs(postings, terms, matches.scores)
     return matches
