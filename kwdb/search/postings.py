@@ -61,8 +61,8 @@ class Postings(ABC):
 class Fts5Postings(Postings):
     """SQLite's FTS5."""
 
-    budget = 40_000
-    rare_budget = 20_000
+    budget = 30_000
+    rare_budget = 8_000
 
     @cached_property
     def total(self) -> int:

@@ -42,7 +42,7 @@ from kwdb.text import fold
 _RANKED = 100
 _FLOOR_AMONG = 20
 # So many of the pages that matched go through the filters.
-_LOOKED_AT = 20_000
+_LOOKED_AT = 10_000
 # A word on so few pages may be a slip where a near one is on so many times more.
 _FEW = 3
 _LIKELIER = 30
