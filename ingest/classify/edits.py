@@ -11,7 +11,7 @@ _INERT = re.compile(
     r"""^\s*(?:
         //.* | \#\s*include\b.* | \#\s*pragma\s+once\b.*
         | \#(?!\s*(?:if|el|en|define|undef|pragma)).*
-        | /\*.* | \*(?:/|\s.*)?$ | import\s.* | from\s+[\w.]+\s+import\b.* | @[\w.]+(?:\(.*\))?\s*$
+        | /\*.* | \*(?:/|\s.*)?$ | import\s.* | from\s+[\w.]+\s+import\b.* | @[\w.]+(?:\(\s*\))?\s*$
         | using\s+namespace\b.* | \"\"\".*\"\"\"\s*$ | [\s{}()\[\];,]*$
     )""",
     re.VERBOSE,

@@ -19,7 +19,7 @@ from ingest.classify.rules import Rule, tag_tables
 from ingest.classify.texts import MAX_TITLE, quieted
 from kwdb.records import Change, Evidence
 
-_LINES_PER_MENTION, _PATHS_PER_MENTION = 1000, 50
+_LINES_PER_MENTION, _PATHS_PER_MENTION, _FILES_OF_RELEASE = 1000, 50, 20
 _REACH = 300  # characters of a line that are read on either side of a literal
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -157,16 +157,22 @@ def _diff_matches(files: Iterable[FileDiff]) -> Iterator[Match]:
     lines = [(line, file.path) for file in code for line in file.lines]
     text = "\n".join(line.text for line, _ in lines)
     lowered, starts = _lowered(text), _starts(lines)
+    passing = _passing_mentions(len(lines), len(code))
     for _, facet, rule in _candidates("diff", lowered):
         weight = rule.places["diff"]
         hits = sorted(_hit_lines(rule, text, lowered, starts).items())
         if hits:
-            needed = rule.lines + max(0.0, (len(lines) - 500) / _LINES_PER_MENTION)
+            needed = rule.lines + passing
             count = _new_lines(rule, [lines[number][0].sign for number, _ in hits])
             line, path = lines[hits[0][0]]
             evidence = Evidence("diff", hits[0][1], line=line.number, path=path)
             if count:
                 yield Match(rule, facet, weight * min(1.0, count / needed), evidence)
+
+
+def _passing_mentions(lines: int, files: int) -> int:
+    """Mentions to discount in a diff of many lines; in full where it spreads over many files."""
+    return int(max(0, lines - 500) / _LINES_PER_MENTION * min(1.0, files / _FILES_OF_RELEASE))
 
 
 def _new_lines(rule: Rule, signs: list[str]) -> float:
