@@ -16,8 +16,14 @@ _INERT = re.compile(
     )""",
     re.VERBOSE,
 )
+_COMMENT_LINE = re.compile(r"\s*(?://|/\*|\*\s|#\s)")
 _COMMENT = re.compile(r"//.*|(?<!['\"])#\s.*")
 _BLANK = re.compile(r"\s+")
+
+
+def is_comment(line: ChangedLine) -> bool:
+    """Tell whether `line` holds nothing but a comment of C++ or Python."""
+    return _COMMENT_LINE.match(line.text) is not None
 
 
 def is_inert(line: ChangedLine) -> bool:

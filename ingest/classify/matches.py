@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ingest.classify.diff import ChangedLine, FileDiff
+from ingest.classify.edits import is_comment
 from ingest.classify.gate import Gate
 from ingest.classify.paths import is_silent, speaking
 from ingest.classify.rules import Rule, tag_tables
 from ingest.classify.texts import MAX_TITLE, quieted
 from kwdb.records import Change, Evidence
 
-_LINES_PER_MENTION, _PATHS_PER_MENTION, _FILES_OF_RELEASE = 1000, 50, 20
+_LINES_PER_MENTION, _PATHS_PER_MENTION, _FILES_OF_RELEASE = 700, 50, 20
 _REACH = 300  # characters of a line that are read on either side of a literal
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -145,7 +146,7 @@ def _path_matches(change: Change) -> Iterator[Match]:
         for number, text in _path_hits(path):
             first = found.get(number, _PathHit(text, path, 0))
             found[number] = replace(first, count=first.count + 1)
-    needed = 1 + len(paths) / _PATHS_PER_MENTION
+    needed = 1 + len(paths) // _PATHS_PER_MENTION
     for number, hit in sorted(found.items()):
         facet, rule = _rules()[number]
         weight = rule.places["path"] * min(1.0, (hit.count + 0.5) / needed)
@@ -154,7 +155,7 @@ def _path_matches(change: Change) -> Iterator[Match]:
 
 def _diff_matches(files: Iterable[FileDiff]) -> Iterator[Match]:
     code = [file for file in files if not is_silent(file.path)]
-    lines = [(line, file.path) for file in code for line in file.lines]
+    lines = [(line, file.path) for file in code for line in file.lines if not is_comment(line)]
     text = "\n".join(line.text for line, _ in lines)
     lowered, starts = _lowered(text), _starts(lines)
     passing = _passing_mentions(len(lines), len(code))

@@ -4,6 +4,7 @@ Paths say most, titles correct them, labels and changed lines have the last word
 known paths is judged by its title alone, which then counts for more (`title_alone`).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +17,8 @@ from ingest.classify.rules import RULES_DIR, Rule, read_rule
 from ingest.classify.source import read_source
 from ingest.classify.texts import MAX_TITLE
 from kwdb.records import Change, Evidence
+
+_MERGE = re.compile(r"Merge pull request #\d+ from ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +120,23 @@ def _gate() -> Gate:
 def _word_signs(change: Change) -> Iterator[Sign]:
     table = triage_table()
     alone = 1.0 if change.paths else table.numbers["title_alone"]
-    for where, text in (
-        ("title", change.title[:MAX_TITLE]),
-        *(("label", label) for label in change.labels),
-    ):
-        lowered = text.lower()
+    for where, text in _headings(change):
+        lowered, speaks_as = text.lower(), "label" if where == "label" else "title"
         for rule in (table.rules[position] for position in _gate().candidates(lowered)):
-            weight = rule.places.get(where, 0.0)
+            weight = rule.places.get(speaks_as, 0.0)
             found = _matched(rule, text, lowered) if weight else None
             if found is not None:
                 factor = alone if weight > 0 else 1.0
                 yield Sign(weight * factor, rule.key, rule.name, Evidence(where, found))
+
+
+def _headings(change: Change) -> Iterator[tuple[str, str]]:
+    """Title and labels; the subject of a merge names a branch, its body begins with the title."""
+    yield "title", change.title[:MAX_TITLE]
+    if _MERGE.match(change.title):
+        yield "body", change.body[:MAX_TITLE].strip().partition("\n")[0]
+    for label in change.labels:
+        yield "label", label
 
 
 def _matched(rule: Rule, text: str, lowered: str) -> str | None:
