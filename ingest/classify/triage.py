@@ -13,6 +13,7 @@ from ingest.classify.diff import FileDiff
 from ingest.classify.edits import functional_lines
 from ingest.classify.gate import Gate
 from ingest.classify.paths import PathClass, path_class
+from ingest.classify.patterns import Fragment
 from ingest.classify.rules import RULES_DIR, Rule, read_rule
 from ingest.classify.source import read_source
 from ingest.classify.texts import MAX_TITLE
@@ -122,9 +123,10 @@ def _word_signs(change: Change) -> Iterator[Sign]:
     alone = 1.0 if change.paths else table.numbers["title_alone"]
     for where, text in _headings(change):
         lowered, speaks_as = text.lower(), "label" if where == "label" else "title"
-        for rule in (table.rules[position] for position in _gate().candidates(lowered)):
+        for position, fragments in _gate().candidates(lowered):
+            rule = table.rules[position]
             weight = rule.places.get(speaks_as, 0.0)
-            found = _matched(rule, text, lowered) if weight else None
+            found = _matched(rule, fragments, text) if weight else None
             if found is not None:
                 factor = alone if weight > 0 else 1.0
                 yield Sign(weight * factor, rule.key, rule.name, Evidence(where, found))
@@ -139,9 +141,9 @@ def _headings(change: Change) -> Iterator[tuple[str, str]]:
         yield "label", label
 
 
-def _matched(rule: Rule, text: str, lowered: str) -> str | None:
-    for fragment in rule.fragments:
-        match = fragment.regex.search(text) if fragment.literal in lowered else None
+def _matched(rule: Rule, fragments: list[Fragment], text: str) -> str | None:
+    for fragment in fragments:
+        match = fragment.regex.search(text)
         if match and match[0]:
             return None if rule.unless and rule.unless.search(text) else match[0]
     return None
