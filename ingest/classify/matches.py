@@ -60,21 +60,25 @@ def find_matches(change: Change, files: tuple[FileDiff, ...] | None) -> list[Mat
 
 def _search(fragments: list[Fragment], text: str, lowered: str) -> Iterator[re.Match[str]]:
     for fragment in fragments:
+        find = fragment.regex.finditer
         for start, end in _windows(fragment.literal, lowered):
-            for match in fragment.regex.finditer(text, start, end):
+            for match in find(text, start, end):
                 if match.end() < end or not text[end : end + 1].isalnum():
                     yield match
 
 
 def _windows(literal: str, lowered: str) -> Iterator[tuple[int, int]]:
     """The stretches of lines around each `literal`: only there can its fragment match."""
-    at = lowered.find(literal)
+    at, length = lowered.find(literal), len(lowered)
     while at >= 0:
-        start = lowered.rfind("\n", max(0, at - _REACH), at) + 1 or max(0, at - _REACH)
-        end = lowered.find("\n", at, at + _REACH)
-        end = min(len(lowered), at + _REACH) if end < 0 else end
+        low = at - _REACH if at > _REACH else 0
+        start = lowered.rfind("\n", low, at) + 1 or low
+        high = at + _REACH
+        end = lowered.find("\n", at, high)
+        if end < 0:
+            end = high if high < length else length
         yield start, end
-        at = lowered.find(literal, max(end, at + 1))
+        at = lowered.find(literal, end if end > at else at + 1)
 
 
 def _lowered(text: str) -> str:
