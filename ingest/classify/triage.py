@@ -121,7 +121,7 @@ def _gate() -> Gate:
 def _word_signs(change: Change) -> Iterator[Sign]:
     table = triage_table()
     alone = 1.0 if change.paths else table.numbers["title_alone"]
-    for where, text in _headings(change):
+    for where, text, line in _headings(change):
         lowered, speaks_as = text.lower(), "label" if where == "label" else "title"
         for position, fragments in _gate().candidates(lowered):
             rule = table.rules[position]
@@ -129,16 +129,19 @@ def _word_signs(change: Change) -> Iterator[Sign]:
             found = _matched(rule, fragments, text) if weight else None
             if found is not None:
                 factor = alone if weight > 0 else 1.0
-                yield Sign(weight * factor, rule.key, rule.name, Evidence(where, found))
+                yield Sign(weight * factor, rule.key, rule.name, Evidence(where, found, line=line))
 
 
-def _headings(change: Change) -> Iterator[tuple[str, str]]:
+def _headings(change: Change) -> Iterator[tuple[str, str, int | None]]:
     """Title and labels; the subject of a merge names a branch, its body begins with the title."""
-    yield "title", change.title[:MAX_TITLE]
+    yield "title", change.title[:MAX_TITLE], None
     if _MERGE.match(change.title):
-        yield "body", change.body[:MAX_TITLE].strip().partition("\n")[0]
+        lines = change.body[:MAX_TITLE].split("\n")
+        line = next((number for number, text in enumerate(lines, 1) if text.strip()), None)
+        if line is not None:
+            yield "body", lines[line - 1], line
     for label in change.labels:
-        yield "label", label
+        yield "label", label, None
 
 
 def _matched(rule: Rule, fragments: list[Fragment], text: str) -> str | None:
