@@ -30,6 +30,7 @@ def added(*lines: str) -> str:
         ("[Kernel] allreduce_fusion workspace", "kernel-fusion"),
         ("[Kernel] float4 loads of activations", "fp4"),
         ("[Kernel] nvfp4 output", "fp4"),
+        ("[Kernel] FP64 is slow on sm103, use kFp64 less", "fp6"),
         ("[Kernel] pipeline parallel stages", "pipeline-stages"),
         ("[Kernel] decoder layer norm", "decode"),
         ("[Kernel] quantile of a tensor", "quantization"),
