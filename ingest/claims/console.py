@@ -30,6 +30,7 @@ _KEY_ONLY: Final = re.compile(r"^[^:=]{1,80}(?::\s|\s=\s).*\d")
 _SETTING: Final = re.compile(r"\b([A-Za-z_]\w{0,30})\s?[=:]\s?(\[[^\[\]]{0,120}\]|[\w.]{1,40})")
 _CAPTION_LINE: Final = re.compile(r"^\s*(?:#{1,3}\s|={3,}|-{3,}\s*\w|\*{2,}|//)|:\s*$")
 _SERVING: Final = re.compile(r"=+\s*\w[\w ]*\bBenchmark Result|^\s*-{3,}[\w ().-]+-{3,}\s*$", re.I)
+_BEHIND: Final = re.compile(r"\s?\(([^()]{2,60})\)")
 _REACH: Final = 4
 _MAX_CAPTION: Final = 120
 _HUGE: Final = 1e12
@@ -143,13 +144,21 @@ def _line(line: Line, block: Block, series: _Series) -> Iterator[Found]:
         return
     figures = scan(text)
     prefix = text[: figures[0].start] if figures else ""
+    behind = _labels_behind(text, figures)
     end = 0
-    for figure in figures:
-        label = text[end : figure.start]
+    for n, figure in enumerate(figures):
+        label = behind[n] if behind else text[end : figure.start]
         after = text[figure.end : figure.end + 40]
         end = figure.end
         if _is_claim(figure, label, after, prefix):
-            yield _found(line, block, series, figure, figure.unit_text, prefix, label, after)
+            own = replace(series, side=side_of(label) or series.side) if behind else series
+            yield _found(line, block, own, figure, figure.unit_text, prefix, label, after)
+
+
+def _labels_behind(text: str, figures: Sequence[Figure]) -> list[str]:
+    """The labels of `24 ms (FP8, this PR), 32 ms (FP8, main)`; nothing unless each has one."""
+    labels = [match[1] for f in figures if (match := _BEHIND.match(text, f.end))]
+    return labels if len(labels) == len(figures) > 1 and not any(map(scan, labels)) else []
 
 
 def _is_claim(figure: Figure, label: str, after: str, prefix: str) -> bool:
@@ -190,7 +199,7 @@ def _found(
         else None,
         unit_text=unit_text,
         variant=plain(label.strip(" ,;:|()=")) or _last_words(prefix),
-        statistic=rules.first(rules.table("statistics"), f"{prefix} {label}"),
+        statistic=rules.statistic(f"{prefix} {label}"),
         op=rules.first(rules.table("serving_ops"), words),
         dimensions=tuple(_SETTING.findall(f"{series.setting} {prefix}")[:12]),
         near=(("cell", line.text), ("header", series.setting), ("header", series.caption)),

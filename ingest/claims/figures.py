@@ -96,6 +96,9 @@ _PREFIX: Final = re.compile(
     rf"(?<![\w.])[x×](?P<low>{_NUMBER})(?:\s?[-–~]\s?[x×]?(?P<high>{_NUMBER}))?(?![\w.]|\s?[x×])",
     re.I,
 )
+_SLASHED: Final = re.compile(
+    rf"(?<![\w.,/±-])(?P<approx>[~≈]\s?)?(?P<low>{_NUMBER})\s/\s[~≈]?\s?$"
+)
 _BARE: Final = re.compile(
     rf"^(?P<approx>[~≈<>]\s?)?(?P<sign>[-+](?=[\d.]))?(?P<low>{_NUMBER})(?:\s?±\s?[\d.,]+)?$"
 )
@@ -112,8 +115,24 @@ def scan(text: str) -> list[Figure]:
     found = [figure for m in matches for figure in _from_match(m, text)]
     found += [_from_prefix(m) for m in _PREFIX.finditer(text) if _is_factor(m, text)]
     found += [_from_key(m) for m in _keyed().finditer(text)] if "(" in text else []
+    found += [first for figure in found for first in _before_slash(figure, text)]
     found.sort(key=lambda figure: figure.start)
     return list(_joined_pairs(found, text))
+
+
+def _before_slash(figure: Figure, text: str) -> Iterator[Figure]:
+    """The figures of `~0.42 / ~1.9 ms` to which the last one lends its unit."""
+    start = figure.start
+    while (match := _SLASHED.search(text, max(0, start - 24), start)) is not None:
+        opens = text[: match.start()].rstrip()[-1:] in ("", *"(,:;=/|")
+        if "." not in match["low"] and ("." in figure.text or not opens):
+            return
+        start = match.start()
+        end, qualifier = match.end("low"), "approx" if match["approx"] else None
+        value = number(match["low"])
+        yield replace(
+            figure, text=match["low"], value=value, start=start, end=end, qualifier=qualifier
+        )
 
 
 def bare(text: str) -> Figure | None:

@@ -22,10 +22,12 @@ from ingest.claims.columns import (
 )
 from ingest.claims.document import Block
 from ingest.claims.figures import Figure
-from ingest.claims.pairs import find_pairs
+from ingest.claims.pairs import find_pairs, rises_with_gain
 from kwdb.units import Unit
 
 _MAX_CELLS: Final = 8_000
+_LETTER: Final = re.compile(r"^[A-Z][a-z]?\d?$")
+_LONGEST_SETTING: Final = 32
 _SIZE: Final = re.compile(r"\d\s?[KMG]i?B\b")
 _RATE: Final = re.compile(r"throughput|flops|bandwidth|/s\b|qps|per sec", re.I)
 
@@ -52,6 +54,9 @@ def decide(block: Block, title: str) -> Meaning | None:
     by_row = _is_by_row(block, columns)
     columns, is_latency = _settle(block, columns, figures, title, by_row=by_row)
     pairs = find_pairs(columns, figures, title)
+    if is_latency and rises_with_gain(columns, figures, pairs):
+        columns = [replace(c, role="skip") if c.role == "value" else c for c in columns]
+        pairs = []
     return Meaning(tuple(columns), figures, tuple(pairs), by_row, is_latency)
 
 
@@ -65,8 +70,11 @@ def _column(block: Block, index: int, cells: list[list[CellFigure]]) -> Column:
     filled = sum(bool(row.cells[index].strip()) for row in block.rows if index < len(row.cells))
     named = unit_of_header(name)
     column = Column(index, name, "skip", side=side_of(name))
-    if skip.column(name, has_unit=named is not None) or (len(heads) * 3 < filled and not named):
+    measured = sum(f.unit is not None and not f.is_ratio for f in heads) * 2 > len(heads)
+    if skip.column(name, has_unit=named is not None or measured, has_side=column.side is not None):
         return column if index else replace(column, role="dimension")
+    if len(heads) * 3 < filled and not named:
+        return replace(column, role="dimension") if not index or _is_setting(block, index) else column
     if named and named[0].metric != "speedup":
         return replace(
             column, role="value", unit=named[0], unit_text=named[1], group_units=group_units(name)
@@ -95,6 +103,14 @@ def _by_cells(
     if column.index == 0 or (skip.dimension(column.name) and not broken):
         return replace(column, role="dimension")
     return replace(column, role="pending")
+
+
+def _is_setting(block: Block, index: int) -> bool:
+    """Whether a column of words tells the rows apart: short cells, not notes or links."""
+    cells = [row.cells[index] for row in block.rows if index < len(row.cells)]
+    named = block.header[index] if index < len(block.header) else ""
+    short = all(len(cell) <= _LONGEST_SETTING and "http" not in cell for cell in cells)
+    return bool(named) and short and not rules.words("not_settings").search(named)
 
 
 def _names_ratio(column: Column) -> bool:
@@ -142,6 +158,8 @@ def _settle(
     pending = [c for c in columns if c.role == "pending"]
     if not pending or by_row:
         return columns, False
+    columns = [_as_setting(c, figures) if c.role == "pending" else c for c in columns]
+    pending = [c for c in columns if c.role == "pending"]
     unit = _unit_above(block) or _unit_beside(columns, pending, figures)
     if unit is not None:
         return [_with_unit(c, unit) if c.role == "pending" else c for c in columns], False
@@ -150,9 +168,27 @@ def _settle(
     plain = _is_plain_latency(block, columns, pending, figures, title)
     told = {c.index for c in pending if plain and not _RATE.search(c.name)}
     return [
-        replace(c, role="value" if c.index in told else "skip") if c.role == "pending" else c
+        replace(c, role="value" if c.index in told else _untold(c, figures))
+        if c.role == "pending"
+        else c
         for c in columns
     ], plain
+
+
+def _untold(column: Column, figures: Figures) -> str:
+    """Whole numbers without a unit, which nobody compares, tell the case as a rule."""
+    return "dimension" if _is_whole(column, figures) else "skip"
+
+
+def _is_whole(column: Column, figures: Figures) -> bool:
+    heads = [found[0].figure for row in figures if (found := row[column.index])]
+    return all(f.unit is None and f.value >= 0 and not f.value % 1 for f in heads)
+
+
+def _as_setting(column: Column, figures: Figures) -> Column:
+    """Whole numbers under one letter or word of the shape, as in `| K | N | T |`, tell the case."""
+    named = _LETTER.match(column.name) is not None
+    return replace(column, role="dimension") if named and _is_whole(column, figures) else column
 
 
 def _with_unit(column: Column, unit: tuple[Unit, str]) -> Column:

@@ -106,6 +106,8 @@ def _is_claim(spot: _Spot, block: Block, title: str) -> bool:
     metric = spot.figure.unit.metric if spot.figure.unit else ""
     if metric == "latency":
         return _is_latency(spot, block, title)
+    if rules.pattern("spec_after").match(spot.after):
+        return False
     if rules.pattern("spec_before").search(spot.before) or _is_specification(spot.before):
         return False
     return not rules.words("not_in_sentence", "rate").search(spot.near)
@@ -232,7 +234,7 @@ def _found(spot: _Spot, baseline: Figure | None, joined: _Text, block: Block) ->
         baseline=None if ratio else baseline,
         unit_text=figure.unit_text,
         ratio_of="delta" if delta else None,
-        statistic=rules.first(rules.table("statistics"), spot.before[-40:]),
+        statistic=rules.statistic(spot.before[-40:]),
         op=rules.first(rules.table("serving_ops"), spot.near),
         dimensions=tuple(re.findall(r"\b([A-Za-z_]\w{0,30})=([\w.]{1,40})", spot.sentence)[:12]),
         near=(("sentence", spot.sentence), ("paragraph", joined.text[:_PARAGRAPH])),

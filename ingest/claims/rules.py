@@ -10,6 +10,9 @@ from typing import Any
 import yaml
 
 
+_GEOMETRIC = re.compile(r"\bgeo(?:metric)?[- ]?means?\b", re.I)
+
+
 @dataclass(frozen=True, slots=True)
 class GPU:
     """A product name as the database spells it, and its architecture."""
@@ -79,6 +82,11 @@ def families() -> tuple[tuple[str, re.Pattern[str]], ...]:
         (row["architecture"], re.compile(rf"(?<![A-Za-z0-9])(?:{row['pattern']})(?![0-9])", re.I))
         for row in rows
     )
+
+
+def statistic(text: str) -> str | None:
+    """Return the statistic that a text names; a geometric mean is a qualifier, not a mean."""
+    return first(table("statistics"), _GEOMETRIC.sub(" ", text))
 
 
 def first(pairs: Iterable[tuple[str, re.Pattern[str]]], text: str) -> str | None:

@@ -26,10 +26,15 @@ def _holds_rates(block: Block) -> bool:
     return any(rules.pattern("rate_label").search(label) for label in labels)
 
 
-def column(name: str, *, has_unit: bool) -> bool:
-    """Whether a column holds no figures of performance, by its name."""
+def column(name: str, *, has_unit: bool, has_side: bool = False) -> bool:
+    """Whether a column holds no figures of performance, by its name.
+
+    With a unit only the strict words count; `PR autotune` beside `main autotune` is a condition.
+    """
     found = rules.words("not_claims", "column").search(name)
     if found is None or rules.words("ratio_words").search(name):
+        return False
+    if has_unit and has_side and rules.pattern("condition_column").search(name):
         return False
     return not has_unit or rules.pattern("strict_column").search(found[0]) is not None
 

@@ -31,6 +31,8 @@ _BOT_START: Final = "auto-generated comment: release notes"
 _BOT_END: Final = "end of auto-generated comment"
 _BOX: Final = re.compile(r"^\s*\+(?:[-=]{2,}\+)+\s*$")
 _NUMERIC: Final = re.compile(r"^[^A-Za-z]*\d+(?:\.\d+)?\s*(?:[mnuµμ]?s|x|×|%)?[^A-Za-z]*$")
+# Every code span is matched, so that the end of one and the start of the next are not taken for one.
+_PROTECTED: Final = re.compile(r"\\\||`[^`]{1,200}`")
 _FENCE: Final = re.compile(r"^\s*(?:>\s*)?(?:```|~~~)")
 
 
@@ -61,7 +63,7 @@ def cells_of(row: str) -> list[str]:
     """Split a table row at its pipes; an escaped pipe and one inside a code span stay."""
     text = row.strip().lstrip("> \t")
     if "\\|" in text or "`" in text:
-        text = re.sub(r"\\\||`[^`|]*(?:\|[^`|]*){1,8}`", lambda m: m[0].replace("|", "¦"), text)
+        text = _PROTECTED.sub(lambda m: m[0].replace("|", "¦"), text)
     inner = text.removeprefix("|").removesuffix("|")
     return [cell.strip() for cell in inner.split("|")]
 
