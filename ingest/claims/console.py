@@ -30,7 +30,15 @@ _KEY_ONLY: Final = re.compile(r"^[^:=]{1,80}(?::\s|\s=\s).*\d")
 _SETTING: Final = re.compile(r"\b([A-Za-z_]\w{0,30})\s?[=:]\s?(\[[^\[\]]{0,120}\]|[\w.]{1,40})")
 _CAPTION_LINE: Final = re.compile(r"^\s*(?:#{1,3}\s|={3,}|-{3,}\s*\w|\*{2,}|//)|:\s*$")
 _SERVING: Final = re.compile(r"=+\s*\w[\w ]*\bBenchmark Result|^\s*-{3,}[\w ().-]+-{3,}\s*$", re.I)
-_BEHIND: Final = re.compile(r"\s?\(([^()]{2,60})\)")
+_BEHIND: Final = re.compile(
+    r"\s?\(([^()]{2,60})\)|\s([A-Za-z][A-Za-z0-9 ]{1,24})(?=\s{0,2}(?:[,;]|$))"
+)
+_PERF: Final = re.compile(r"\s*\[PERF\]\s*([^\s:]{1,60})\s*::")
+_OPTION: Final = re.compile(
+    r"\s--?([A-Za-z][\w-]{0,30})[ =](\[[^\[\]]{0,80}\]|[\w.]{1,40})(?=\s|$)"
+)
+_TAG: Final = re.compile(r"\s*\[[A-Z]{3,12}\]")
+_ROUTINE: Final = re.compile(r"\broutine=(\w+)")
 _REACH: Final = 4
 _MAX_CAPTION: Final = 120
 _HUGE: Final = 1e12
@@ -105,8 +113,11 @@ def _lines(lines: Sequence[Line], block: Block, series: _Series) -> Iterator[Fou
     in_command = False
     for line in lines:
         text = line.text
-        is_command, in_command = in_command or skip.command(text), text.rstrip().endswith("\\")
-        if is_command or skip.noise(text) or skip.timestamped(text) or not text.strip():
+        is_command, goes_on = in_command or skip.command(text), text.rstrip().endswith("\\")
+        if options := _options(text):
+            series = replace(series, setting=f"{series.setting if in_command else ''} {options}")
+        in_command = goes_on
+        if is_command or options or skip.noise(text) or skip.timestamped(text) or not text.strip():
             continue
         found = list(_line(line, block, series))
         yield from found
@@ -114,9 +125,17 @@ def _lines(lines: Sequence[Line], block: Block, series: _Series) -> Iterator[Fou
             series = _next_series(series, text)
 
 
+def _options(text: str) -> str:
+    """What `bench.py --routine mm_fp4 --m 1024` says of the shape, as `routine=mm_fp4 m=1024`."""
+    if " --" not in text:
+        return ""
+    found = _OPTION.findall(text[:_WIDEST])
+    return " ".join(f"{n}={v}" for n, v in found if not rules.words("not_options").match(n))
+
+
 def _next_series(series: _Series, text: str) -> _Series:
     """A line without figures is a caption or tells the setting of the figures that follow."""
-    if len(text) > 2 * _MAX_CAPTION or _SERVING.search(text):
+    if len(text) > 2 * _MAX_CAPTION or _SERVING.search(text) or _TAG.match(text):
         return series
     side = side_of(text)
     plainly = text.lstrip().startswith("#") or not _SETTING.search(text)
@@ -156,8 +175,8 @@ def _line(line: Line, block: Block, series: _Series) -> Iterator[Found]:
 
 
 def _labels_behind(text: str, figures: Sequence[Figure]) -> list[str]:
-    """The labels of `24 ms (FP8, this PR), 32 ms (FP8, main)`; nothing unless each has one."""
-    labels = [match[1] for f in figures if (match := _BEHIND.match(text, f.end))]
+    """The labels of `24 ms (this PR), 32 ms (main)` or `9 ms ITL, 3 s e2e`, if each has one."""
+    labels = [match[1] or match[2] for f in figures if (match := _BEHIND.match(text, f.end))]
     return labels if len(labels) == len(figures) > 1 and not any(map(scan, labels)) else []
 
 
@@ -198,9 +217,9 @@ def _found(
         if own is not None
         else None,
         unit_text=unit_text,
-        variant=plain(label.strip(" ,;:|()=")) or _last_words(prefix),
+        variant=_backend(line.text) or plain(label.strip(" ,;:|()=")) or _last_words(prefix),
         statistic=rules.statistic(f"{prefix} {label}"),
-        op=rules.first(rules.table("serving_ops"), words),
+        op=_op(series.setting, words),
         dimensions=tuple(_SETTING.findall(f"{series.setting} {prefix}")[:12]),
         near=(("cell", line.text), ("header", series.setting), ("header", series.caption)),
         place=block.place,
@@ -209,6 +228,17 @@ def _found(
         series=series.number,
         origin="console",
     )
+
+
+def _op(setting: str, words: str) -> str | None:
+    routine = _ROUTINE.search(setting)
+    return routine[1] if routine else rules.first(rules.table("serving_ops"), words)
+
+
+def _backend(text: str) -> str | None:
+    """The name in `[PERF] cudnn :: median time 0.014 ms; ...`, which is that of all its figures."""
+    match = _PERF.match(text)
+    return match[1] if match else None
 
 
 def _metric(figure: Figure, words: str) -> str:

@@ -63,7 +63,7 @@ def find_gpu(
         named = gpus_in(text)
         if len(named) == 1:
             return named[0], source
-        if len(named) > 1 and source in ("cell", "header"):
+        if len(named) > 1 and source in ("cell", "header", "clause"):
             continue
         if named:
             return None

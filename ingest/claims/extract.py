@@ -159,7 +159,11 @@ def _fields(item: Found, found: list[tuple[str, Any]]) -> Iterator[Field]:
     for name, answer in found:
         if answer is not None:
             source = answer[1]
-            yield name, "stated" if source in ("cell", "header", "sentence") else "derived", source
+            yield (
+                name,
+                "stated" if source in ("cell", "header", "clause", "sentence") else "derived",
+                source,
+            )
     yield "op", "derived", "title"
 
 

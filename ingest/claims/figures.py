@@ -96,9 +96,7 @@ _PREFIX: Final = re.compile(
     rf"(?<![\w.])[x×](?P<low>{_NUMBER})(?:\s?[-–~]\s?[x×]?(?P<high>{_NUMBER}))?(?![\w.]|\s?[x×])",
     re.I,
 )
-_SLASHED: Final = re.compile(
-    rf"(?<![\w.,/±-])(?P<approx>[~≈]\s?)?(?P<low>{_NUMBER})\s/\s[~≈]?\s?$"
-)
+_SLASHED: Final = re.compile(rf"(?<![\w.,/±-])(?P<approx>[~≈]\s?)?(?P<low>{_NUMBER})\s/\s[~≈]?\s?$")
 _BARE: Final = re.compile(
     rf"^(?P<approx>[~≈<>]\s?)?(?P<sign>[-+](?=[\d.]))?(?P<low>{_NUMBER})(?:\s?±\s?[\d.,]+)?$"
 )

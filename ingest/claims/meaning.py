@@ -27,7 +27,7 @@ from kwdb.units import Unit
 
 _MAX_CELLS: Final = 8_000
 _LETTER: Final = re.compile(r"^[A-Z][a-z]?\d?$")
-_LONGEST_SETTING: Final = 32
+_LONGEST_SETTING: Final = 64
 _SIZE: Final = re.compile(r"\d\s?[KMG]i?B\b")
 _RATE: Final = re.compile(r"throughput|flops|bandwidth|/s\b|qps|per sec", re.I)
 
@@ -45,7 +45,7 @@ class Meaning:
 
 def decide(block: Block, title: str) -> Meaning | None:
     """Return what a table means, or None where it holds no figures of performance."""
-    if skip.table(block) or not block.rows:
+    if skip.table(block, title) or not block.rows:
         return None
     width = max([1, len(block.header), *(len(row.cells) for row in block.rows)])
     block = replace(block, rows=block.rows[: _MAX_CELLS // width + 1])
@@ -53,11 +53,17 @@ def decide(block: Block, title: str) -> Meaning | None:
     columns = [_column(block, index, [row[index] for row in figures]) for index in range(width)]
     by_row = _is_by_row(block, columns)
     columns, is_latency = _settle(block, columns, figures, title, by_row=by_row)
-    pairs = find_pairs(columns, figures, title)
+    pairs = [] if _rows_are_sides(block) else find_pairs(columns, figures, title)
     if is_latency and rises_with_gain(columns, figures, pairs):
         columns = [replace(c, role="skip") if c.role == "value" else c for c in columns]
         pairs = []
     return Meaning(tuple(columns), figures, tuple(pairs), by_row, is_latency)
+
+
+def _rows_are_sides(block: Block) -> bool:
+    """Whether the two rows, `before PR` and `after PR`, are what is compared."""
+    sides = [side_of(row.cells[0], in_sentence=True) for row in block.rows if row.cells]
+    return sorted(map(str, sides)) == ["after", "before"]
 
 
 def _row_figures(cells: Sequence[str], width: int) -> tuple[list[CellFigure], ...]:
@@ -74,17 +80,26 @@ def _column(block: Block, index: int, cells: list[list[CellFigure]]) -> Column:
     if skip.column(name, has_unit=named is not None or measured, has_side=column.side is not None):
         return column if index else replace(column, role="dimension")
     if len(heads) * 3 < filled and not named:
-        return replace(column, role="dimension") if not index or _is_setting(block, index) else column
+        return (
+            replace(column, role="dimension") if not index or _is_setting(block, index) else column
+        )
     if named and named[0].metric != "speedup":
         return replace(
             column, role="value", unit=named[0], unit_text=named[1], group_units=group_units(name)
         )
     annotated = any(f.in_brackets and f.figure.is_ratio for cell in cells for f in cell)
-    return _by_cells(column, heads, named, annotated=annotated)
+    caption = block.place.caption
+    above = caption.text if caption else ""
+    return _by_cells(column, heads, named, above, annotated=annotated)
 
 
 def _by_cells(
-    column: Column, heads: list[Figure], named: tuple[Unit, str] | None, *, annotated: bool
+    column: Column,
+    heads: list[Figure],
+    named: tuple[Unit, str] | None,
+    above: str,
+    *,
+    annotated: bool,
 ) -> Column:
     """Decide by what most cells look like."""
     if not heads:
@@ -93,7 +108,8 @@ def _by_cells(
     units = [f for f in heads if f.unit is not None and not f.is_ratio]
     is_ratio_name = _names_ratio(column) and not annotated
     if len(ratios) * 2 > len(heads):
-        return column if _is_share(column.name, ratios) else replace(column, role="ratio")
+        is_share = _is_share(column.name, ratios) and not _tells_gain(above)
+        return column if is_share else replace(column, role="ratio")
     if units and len(units) * 2 >= len(heads):
         return replace(column, role="value", unit=units[0].unit)
     if named or is_ratio_name:
@@ -129,6 +145,12 @@ def _is_share(name: str, ratios: list[Figure]) -> bool:
         name
     )
     return unsigned and not compares and not is_peak(name)
+
+
+def _tells_gain(above: str) -> bool:
+    """`Geomean latency reduction across the sweep:` says what the percentages below are."""
+    opens = above.rstrip("* ").endswith(":")
+    return opens and rules.words("higher_ratio_words").search(above[-90:]) is not None
 
 
 def _is_by_row(block: Block, columns: list[Column]) -> bool:
@@ -177,7 +199,7 @@ def _settle(
 
 def _untold(column: Column, figures: Figures) -> str:
     """Whole numbers without a unit, which nobody compares, tell the case as a rule."""
-    return "dimension" if _is_whole(column, figures) else "skip"
+    return "dimension" if column.side is None and _is_whole(column, figures) else "skip"
 
 
 def _is_whole(column: Column, figures: Figures) -> bool:

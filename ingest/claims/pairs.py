@@ -25,9 +25,7 @@ def _holds_pairs(column: Column, figures: Figures) -> bool:
     return sum(cell[0].figure.baseline is not None for cell in cells) * 2 > len(cells)
 
 
-def rises_with_gain(
-    columns: list[Column], figures: Figures, pairs: list[tuple[int, int]]
-) -> bool:
+def rises_with_gain(columns: list[Column], figures: Figures, pairs: list[tuple[int, int]]) -> bool:
     """Whether a written gain goes with larger numbers, so that these cannot be times."""
     gains = [c for c in columns if c.role == "ratio" and _GAIN.search(c.name)]
     if not gains or not pairs:

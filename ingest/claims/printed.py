@@ -16,6 +16,7 @@ from ingest.claims.text import MAX_CELLS, Line
 _GAP: Final = re.compile(r"\s{2,}|\t|\s*[|│]\s*")
 _RULE: Final = re.compile(r"^[\s\-=+_|:*#─━]*$")
 _TITLE_RULE: Final = re.compile(r"^\s*\[-{2,}.*-{2,}\]\s*$|^.{1,40}:\s*-{5,}\s*$")
+_DOTS: Final = re.compile(r"^\s*(?:\.{2,}|…)\s*$")
 _UNITS_NOTE: Final = re.compile(r"^\s*Times? (?:are|is|in)\b.*$", re.I)
 _TOKEN: Final = re.compile(r"[\d.,]+ (?:ns|us|ms|s)\b|\S+")
 _MIN_ROWS: Final = 2
@@ -24,6 +25,7 @@ _WIDEST: Final = 1_200
 
 def printed_tables(lines: Sequence[Line], place: Place) -> tuple[list[Block], list[Line]]:
     """Return the tables among console lines, and the lines that belong to none."""
+    lines = [line for line in lines if not _DOTS.match(line.text)]
     blocks: list[Block] = []
     rest: list[Line] = []
     index = 0
@@ -34,7 +36,7 @@ def printed_tables(lines: Sequence[Line], place: Place) -> tuple[list[Block], li
             index += 1
             continue
         rows = lines[index : index + size]
-        block = _build(rows, rest, place) or _continued(rows, rest, blocks)
+        block = _continued(rows, rest, blocks) or _build(rows, rest, place)
         if block is None:
             rest += lines[index : index + size]
         else:
@@ -103,7 +105,8 @@ def _build(rows: Sequence[Line], above: list[Line], place: Place) -> Block | Non
 
 def _continued(rows: Sequence[Line], above: list[Line], blocks: list[Block]) -> Block | None:
     """Rows after a blank line or a rule go on under the header of the table before."""
-    if not blocks or not _RULE.match(above[-1].text) or above[-1].first < blocks[-1].rows[-1].last:
+    ruled = _RULE.match(above[-1].text) or _TITLE_RULE.match(above[-1].text)
+    if not blocks or not ruled or above[-1].first < blocks[-1].rows[-1].last:
         return None
     if rows[0].first - blocks[-1].rows[-1].last > 4:
         return None
@@ -144,7 +147,7 @@ def _barred(
     parts = [[c.split() for c in line.text.split("|")] for line in rows]
     width = len(parts[0])
     heads = [above[n].text.split("|") for n in range(max(0, at - 1), at + 1)]
-    heads = [head for head in heads if len(head) == width]
+    heads = [head for head in heads if len(head) == width and not _is_row(head)]
     if width < 3 or not heads or any(len(part) != width for part in parts):
         return None
     sub = [cell.split() for cell in heads[-1]]

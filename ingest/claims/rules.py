@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-
 _GEOMETRIC = re.compile(r"\bgeo(?:metric)?[- ]?means?\b", re.I)
 
 

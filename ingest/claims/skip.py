@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from ingest.claims import rules
 from ingest.claims.document import Block
 
+_SECONDS = re.compile(r"\d\s?s(?:ec\w*)?\b")
 
-def table(block: Block) -> bool:
+
+def table(block: Block, title: str) -> bool:
     """Whether a whole table is none: its header or the text above says what it holds instead."""
     header = " | ".join(block.header)
+    if rules.pattern("costs_time").search(title) and _is_in_seconds(block):
+        return True
     if rules.pattern("profiler_header").search(header):
         return True
     named = rules.words("not_claims", "table").search(header)
@@ -19,6 +23,10 @@ def table(block: Block) -> bool:
     text = " | ".join([*above, *(line.text for line in block.place.headings[-1:])])
     speaks = rules.pattern("speed_above").search(text + header)
     return rules.pattern("not_claims_above").search(text) is not None and speaks is None
+
+
+def _is_in_seconds(block: Block) -> bool:
+    return any(_SECONDS.search(cell) for row in block.rows[:3] for cell in row.cells)
 
 
 def _holds_rates(block: Block) -> bool:

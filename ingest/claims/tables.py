@@ -7,7 +7,7 @@ from functools import lru_cache
 from ingest.claims import rules, skip
 from ingest.claims.cells import CellFigure
 from ingest.claims.columns import Column, is_peak, side_of, unit_of_header
-from ingest.claims.context import slash_gpus
+from ingest.claims.context import gpus_in, slash_gpus
 from ingest.claims.document import Block
 from ingest.claims.figures import Figure, scan
 from ingest.claims.found import Found
@@ -253,7 +253,7 @@ def _found(
         dimensions=_dimensions(reading),
         near=_near(reading, column),
         place=reading.block.place,
-        gpu=_group_gpu(reading, item),
+        gpu=_group_gpu(reading, item, header),
         key=f"{label}|{header}",
         origin="table",
     )
@@ -310,8 +310,10 @@ def _near(reading: Reading, column: Column) -> tuple[tuple[str, str], ...]:
     return (("cell", row), ("header", column.name), ("header", " | ".join(reading.block.header)))
 
 
-def _group_gpu(reading: Reading, item: CellFigure) -> str | None:
+def _group_gpu(reading: Reading, item: CellFigure, header: str) -> str | None:
     groups = 1 + max((c.group for cell in reading.figures for c in cell), default=0)
-    if len(reading.group_gpus) == groups > 1:
-        return reading.group_gpus[item.group]
+    named = tuple(gpu.name for gpu in gpus_in(header))
+    for gpus in (named, reading.group_gpus):
+        if len(gpus) == groups > 1:
+            return gpus[item.group]
     return None
