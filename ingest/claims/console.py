@@ -15,6 +15,7 @@ from typing import Final
 
 from ingest.claims import rules, skip
 from ingest.claims.columns import is_peak, side_of, unit_of_header
+from ingest.claims.context import op_in
 from ingest.claims.document import Block, plain
 from ingest.claims.figures import Figure, bare, scan
 from ingest.claims.found import Found
@@ -221,7 +222,12 @@ def _found(
         statistic=rules.statistic(f"{prefix} {label}"),
         op=_op(series.setting, words),
         dimensions=tuple(_SETTING.findall(f"{series.setting} {prefix}")[:12]),
-        near=(("cell", line.text), ("header", series.setting), ("header", series.caption)),
+        near=(
+            ("cell", line.text),
+            ("label", words[:200]),
+            ("header", series.setting),
+            ("header", series.caption),
+        ),
         place=block.place,
         key=f"{series.setting}|{prefix if label != prefix else ''}|{label}",
         side=side,
@@ -232,7 +238,9 @@ def _found(
 
 def _op(setting: str, words: str) -> str | None:
     routine = _ROUTINE.search(setting)
-    return routine[1] if routine else rules.first(rules.table("serving_ops"), words)
+    if routine:
+        return op_in(routine[1]) or routine[1]
+    return rules.first(rules.table("serving_ops"), words)
 
 
 def _backend(text: str) -> str | None:

@@ -189,17 +189,19 @@ def _settle(
         return [replace(c, role="ratio") if c.role == "pending" else c for c in columns], False
     plain = _is_plain_latency(block, columns, pending, figures, title)
     told = {c.index for c in pending if plain and not _RATE.search(c.name)}
+    first = min([c.index for c in columns if c.role in ("value", "ratio")], default=0)
     return [
-        replace(c, role="value" if c.index in told else _untold(c, figures))
+        replace(c, role="value" if c.index in told else _untold(c, figures, first))
         if c.role == "pending"
         else c
         for c in columns
     ], plain
 
 
-def _untold(column: Column, figures: Figures) -> str:
-    """Whole numbers without a unit, which nobody compares, tell the case as a rule."""
-    return "dimension" if column.side is None and _is_whole(column, figures) else "skip"
+def _untold(column: Column, figures: Figures, first: int) -> str:
+    """Whole numbers left of the first figures tell the case, if no side of a comparison."""
+    told = column.side is None and column.index < first and _is_whole(column, figures)
+    return "dimension" if told else "skip"
 
 
 def _is_whole(column: Column, figures: Figures) -> bool:

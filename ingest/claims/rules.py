@@ -60,6 +60,26 @@ def table(name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 @cache
+def ops() -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """All names of operations as one pattern, longest first, and what each stands for."""
+    table_ = _data("claims")["ops"]
+    names = {form: name for name, forms in table_.items() for form in forms}
+    return _pattern(names), names
+
+
+def general_ops(op: str) -> Iterable[str]:
+    """The operations of which this one is a kind, so that beside it they say nothing more."""
+    kinds = _data("claims")["kinds_of"]
+    return (general for general, special in kinds.items() if op in special)
+
+
+def phased_ops() -> Iterable[str]:
+    """The operations that are told apart into prefill and decode."""
+    phased: Iterable[str] = _data("claims")["phased"]
+    return phased
+
+
+@cache
 def gpu_pattern() -> re.Pattern[str]:
     """All spellings of all GPUs; the number of the group that matched is that of the row."""
     rows = _data("claims_gpus")["gpus"]

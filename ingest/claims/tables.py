@@ -307,7 +307,12 @@ def _dimensions(reading: Reading) -> tuple[tuple[str, str], ...]:
 
 def _near(reading: Reading, column: Column) -> tuple[tuple[str, str], ...]:
     row = " | ".join(reading.row.cells)
-    return (("cell", row), ("header", column.name), ("header", " | ".join(reading.block.header)))
+    return (
+        ("cell", row),
+        ("label", reading.label),
+        ("header", column.name),
+        ("header", " | ".join(reading.block.header)),
+    )
 
 
 def _group_gpu(reading: Reading, item: CellFigure, header: str) -> str | None:
