@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from ingest.claims import rules, skip
@@ -42,6 +43,8 @@ _TAG: Final = re.compile(r"\s*\[[A-Z]{3,12}\]")
 _ROUTINE: Final = re.compile(r"\broutine=(\w+)")
 _REACH: Final = 4
 _MAX_CAPTION: Final = 120
+# No print has more figures than this; the rest of a longer one is not read.
+_MOST: Final = 2_000
 _HUGE: Final = 1e12
 _WIDEST: Final = 1_000
 
@@ -70,7 +73,7 @@ def find_in_console(block: Block, title: str, series: int) -> list[Found]:
             find_in_table(table, title), start.number + 500 + n, _side(table, start)
         )
     ]
-    return [*found, *_lines(rest, block, start)]
+    return [*found, *islice(_lines(rest, block, start), _MOST)]
 
 
 def _in_series(found: list[Found], number: int, side: str | None) -> list[Found]:

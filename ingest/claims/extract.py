@@ -25,7 +25,7 @@ from kwdb.errors import InvalidRecordError
 from kwdb.records import Evidence
 from kwdb.units import find_unit, normalize
 
-EXTRACTOR: Final = "claims-1"
+EXTRACTOR: Final = "claims-2"
 
 # Bodies without a figure of any unit never reach the Markdown parser.
 _WORTH_READING: Final = re.compile(

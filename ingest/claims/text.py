@@ -18,7 +18,7 @@ from typing import Final
 # Limits that no honest description meets: they bound the time a hostile one can take.
 MAX_LINE: Final = 4_000
 MAX_LINES: Final = 3_000
-MAX_CHARACTERS: Final = 120_000
+MAX_CHARACTERS: Final = 100_000
 MAX_CELLS: Final = 64
 _REACH: Final = 6
 
