@@ -122,8 +122,8 @@ def spellings() -> list[str]:
 
 
 def normalize(value: float, unit: Unit) -> float:
-    """Return `value` in the unit of its metric; percentages stay percentages."""
-    return value * unit.factor
+    """Return `value` in the unit of its metric, to 12 digits; percentages stay percentages."""
+    return value if unit.factor == 1 else float(f"{value * unit.factor:.12g}")
 
 
 def direction_of(metric: str) -> str:
