@@ -39,6 +39,7 @@ _PERF: Final = re.compile(r"\s*\[PERF\]\s*([^\s:]{1,60})\s*::")
 _OPTION: Final = re.compile(
     r"\s--?([A-Za-z][\w-]{0,30})[ =](\[[^\[\]]{0,80}\]|[\w.]{1,40})(?=\s|$)"
 )
+_ASSIGNS: Final = re.compile(r"\W{0,4}[A-Za-z_]\w{0,30}=[\w.\[]{1,40}\s*(?:,|$)")
 _TAG: Final = re.compile(r"\s*\[[A-Z]{3,12}\]")
 _ROUTINE: Final = re.compile(r"\broutine=(\w+)")
 _REACH: Final = 4
@@ -97,10 +98,14 @@ def _shown(block: Block) -> list[Line]:
 def looks_printed(lines: Sequence[Line]) -> bool:
     """Three lines or more, most of them short and of the form `key: value`."""
     shown = [line.text for line in lines if any(map(str.isalnum, line.text))]
-    alike = sum(_KEY_ONLY.match(text) is not None or "\t" in text for text in shown)
+    alike = sum(_is_keyed(text) or "\t" in text for text in shown)
     return (len(shown) > 2 and alike * 10 >= len(shown) * 6) or any(
         "\t" in text for text in shown[1:]
     )
+
+
+def _is_keyed(text: str) -> bool:
+    return _KEY_ONLY.match(text) is not None or _ASSIGNS.match(text) is not None
 
 
 def _first_series(block: Block, number: int) -> _Series:
@@ -145,7 +150,10 @@ def _next_series(series: _Series, text: str) -> _Series:
     plainly = text.lstrip().startswith("#") or not _SETTING.search(text)
     if plainly and (side or _CAPTION_LINE.search(text)):
         return _Series(series.number + 1, side or series.side, plain(text))
-    return replace(series, setting=text.strip()) if _SETTING.search(text) else series
+    if not _SETTING.search(text):
+        return series
+    goes_on = series.setting.endswith(",")
+    return replace(series, setting=f"{series.setting if goes_on else ''} {text}".strip())
 
 
 def _line(line: Line, block: Block, series: _Series) -> Iterator[Found]:

@@ -7,6 +7,7 @@ where it names exactly one GPU. The place that answered is recorded with the ans
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from ingest.claims import rules
@@ -38,8 +39,10 @@ def slash_gpus(place: Place) -> tuple[str, ...]:
     for line in (*reversed(place.section), *reversed(place.headings)):
         for part in _GROUPED.findall(line.text):
             named = [gpus_in(piece) for piece in part.split(" / ")]
-            if len(named) > 1 and all(len(gpus) == 1 for gpus in named):
-                return tuple(gpus[0].name for gpus in named)
+            # A word after the last GPU may bring a slash of its own: `GB10 speedup (old / new)`.
+            leading = list(takewhile(lambda gpus: len(gpus) == 1, named))
+            if len(leading) > 1:
+                return tuple(gpus[0].name for gpus in leading)
     return ()
 
 
@@ -141,7 +144,7 @@ def op_in(text: str) -> str | None:
     pattern, names = rules.ops()
     words = text.translate(_AS_SPACE)
     found = {names[" ".join(match[0].casefold().split())] for match in pattern.finditer(words)}
-    found -= {general for one in found for general in rules.general_ops(one)}
+    found -= {"", *(general for one in found for general in rules.general_ops(one))}
     phases = found & set(_PHASES)
     others = found - phases
     if others and phases:

@@ -156,12 +156,18 @@ def _is_product(match: re.Match[str], text: str) -> bool:
         )
     if match["unit"].casefold() not in ("x", "×"):
         return False
-    if re.match(r"\d|\s?[\[{]", after) or rules.gpu_pattern().match(after.lstrip()):
+    if re.match(r"\d|\s?[\[{]", after):
         return True
-    if "." not in match["low"] and rules.words("counted").match(after.lstrip()):
+    if "." not in match["low"] and _counts(after.lstrip()):
         return True
     spaced = text[match.start("unit") - 1].isspace()
     return spaced and re.match(r"\s*(?:faster|slower|speed|[(|,.;:)]|$)", after) is None
+
+
+def _counts(after: str) -> bool:
+    """Whether a whole number counts what follows it: GPUs, nodes, `LDG.E` instructions."""
+    named = rules.gpu_pattern().match(after) or rules.words("counted").match(after)
+    return named is not None or re.match(r"[A-Z]{3,}\.[A-Z0-9]", after) is not None
 
 
 def _from_match(match: re.Match[str], text: str) -> list[Figure]:

@@ -26,6 +26,7 @@ from ingest.claims.pairs import find_pairs, rises_with_gain
 from kwdb.units import Unit
 
 _MAX_CELLS: Final = 8_000
+_EACH_CELL: Final = re.compile(r"\beach cell (?:is|gives|holds|shows)\b[^.;]{0,80}speed-?up", re.I)
 _LETTER: Final = re.compile(r"^[A-Z][a-z]?\d?$")
 _LONGEST_SETTING: Final = 64
 _SIZE: Final = re.compile(r"\d\s?[KMG]i?B\b")
@@ -185,7 +186,8 @@ def _settle(
     unit = _unit_above(block) or _unit_beside(columns, pending, figures)
     if unit is not None:
         return [_with_unit(c, unit) if c.role == "pending" else c for c in columns], False
-    if _says_speedup(block) and not any(c.role == "ratio" for c in columns):
+    has_ratios = any(c.role == "ratio" for c in columns) or _is_annotated(pending, figures)
+    if _says_speedup(block) and not has_ratios:
         return [replace(c, role="ratio") if c.role == "pending" else c for c in columns], False
     plain = _is_plain_latency(block, columns, pending, figures, title)
     told = {c.index for c in pending if plain and not _RATE.search(c.name)}
@@ -242,12 +244,19 @@ def _unit_beside(
     return measured.unit, measured.unit_text
 
 
+def _is_annotated(columns: list[Column], figures: Figures) -> bool:
+    """Whether figures carry a ratio in brackets, such as `428.5 (1.10x)`."""
+    cells = (row[column.index] for row in figures for column in columns)
+    return any(f.in_brackets and f.figure.is_ratio for cell in cells for f in cell)
+
+
 def _says_speedup(block: Block) -> bool:
     texts = [
         block.header[0] if block.header else "",
         block.place.caption.text if block.place.caption else "",
     ]
-    return any(re.search(r"speed-?ups?\b", text, re.I) for text in texts)
+    each = any(_EACH_CELL.search(line.text) for line in block.place.section)
+    return each or any(re.search(r"speed-?ups?\b", text, re.I) for text in texts)
 
 
 def _is_plain_latency(
@@ -263,9 +272,7 @@ def _is_plain_latency(
     compared = any(c.role == "ratio" for c in columns) or any(c.side for c in pending)
     compared |= len(pending) > 1 and any(rules.words("rivals").search(c.name) for c in pending)
     compared |= block.place.caption is not None and side_of(block.place.caption.text) is not None
-    compared |= any(
-        f.in_brackets and f.figure.is_percent for row in figures for cell in row for f in cell
-    )
+    compared |= _is_annotated(columns, figures)
     sized = any(_SIZE.search(cell) for row in block.rows for cell in row.cells)
     return (
         compared and not sized and decimals * 2 > len(numbers) and skip.is_about_speed(block, title)

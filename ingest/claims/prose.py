@@ -327,7 +327,7 @@ def _role(spot: _Spot) -> str:
 def _is_worse(spot: _Spot) -> bool:
     """The nearest word of gain or loss decides: after the figure first, then before it."""
     worse, better = rules.pattern("worse"), rules.pattern("better")
-    after = spot.after[:30]
+    after = spot.after[:44]
     bad, good = worse.search(after), better.search(after)
     if bad or good:
         return bad is not None and (good is None or bad.start() < good.start())

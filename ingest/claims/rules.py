@@ -64,6 +64,7 @@ def ops() -> tuple[re.Pattern[str], Mapping[str, str]]:
     """All names of operations as one pattern, longest first, and what each stands for."""
     table_ = _data("claims")["ops"]
     names = {form: name for name, forms in table_.items() for form in forms}
+    names |= dict.fromkeys(_data("claims")["no_op"], "")
     return _pattern(names), names
 
 
