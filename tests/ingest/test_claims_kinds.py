@@ -197,3 +197,15 @@ def test_a_geometric_mean_above_a_table_is_not_that_of_its_rows() -> None:
     mean, row = extract(TITLE, body)
     assert (mean.qualifier, mean.statistic) == ("geomean", None)
     assert row.qualifier is None
+
+
+@pytest.mark.parametrize(
+    ("above", "direction"),
+    [
+        ("A negative PR delta means the head is faster.", "lower_better"),
+        ("Positive means faster.", "higher_better"),
+    ],
+)
+def test_the_text_above_tells_which_sign_is_better(above: str, direction: str) -> None:
+    body = f"{above}\n\n| case | PR delta |\n|---|---|\n| x | +0.5% |"
+    assert only(body).direction == direction
