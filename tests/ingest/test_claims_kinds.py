@@ -158,6 +158,11 @@ def test_sentences(text: str, expected: list[float]) -> None:
     assert [value for _, value, _, _ in rows(text)] == expected
 
 
+def test_a_side_belongs_to_the_next_figure_only() -> None:
+    body = "Before:\n7.133 ms/iter\n0.022 ms for pow\nAfter:\n7.106 ms/iter\n0.017 ms for pow"
+    assert [old for _, value, old, _ in rows(body) if value == 7.106 and old == 0.022] == []
+
+
 def test_a_percentage_behind_a_pair_of_times_goes_their_way() -> None:
     slower = extract(TITLE, "Forward pass on cpu: 512ms -> 750ms (+46%)")[1]
     assert (slower.metric, slower.direction) == ("speedup", "lower_better")
