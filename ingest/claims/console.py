@@ -9,7 +9,7 @@ Two prints under captions such as `Main:` and `PR:` are paired line by line.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -74,7 +74,30 @@ def find_in_console(block: Block, title: str, series: int) -> list[Found]:
             find_in_table(table, title), start.number + 500 + n, _side(table, start)
         )
     ]
-    return [*found, *islice(_lines(rest, block, start), _MOST)]
+    return [*found, *_paired_lines(islice(_lines(rest, block, start), _MOST))]
+
+
+def _paired_lines(found: Iterable[Found]) -> list[Found]:
+    """Join `Before: 1007 us` and `After: 841 us`, two lines of one key but for the side."""
+    done: list[Found] = []
+    for item in found:
+        if done and _are_sides(done[-1], item):
+            before = done.pop()
+            item = replace(item, baseline=before.figure, baseline_label="before")
+        done.append(item)
+    return done
+
+
+def _are_sides(one: Found, two: Found) -> bool:
+    sides = (one.role, two.role) == ("before", "after") and one.metric == two.metric
+    free = one.baseline is None and two.baseline is None and two.first - one.first <= _REACH
+    return sides and free and _without_side(one.key) == _without_side(two.key)
+
+
+def _without_side(key: str) -> str:
+    for side in ("before", "after"):
+        key = rules.words(side, "words").sub("", key)
+    return " ".join(key.split())
 
 
 def _in_series(found: list[Found], number: int, side: str | None) -> list[Found]:

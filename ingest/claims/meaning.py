@@ -22,7 +22,7 @@ from ingest.claims.columns import (
 )
 from ingest.claims.document import Block
 from ingest.claims.figures import Figure
-from ingest.claims.pairs import find_pairs, rises_with_gain
+from ingest.claims.pairs import find_pairs, rises_with_gain, times_by_ratio
 from kwdb.units import Unit
 
 _MAX_CELLS: Final = 6_000
@@ -181,6 +181,8 @@ def _settle(
     pending = [c for c in columns if c.role == "pending"]
     if not pending or by_row:
         return columns, False
+    if times_by_ratio(columns, figures):
+        return [replace(c, role="value") if c.role == "pending" else c for c in columns], True
     columns = [_as_setting(c, figures) if c.role == "pending" else c for c in columns]
     pending = [c for c in columns if c.role == "pending"]
     unit = _unit_above(block) or _unit_beside(columns, pending, figures)

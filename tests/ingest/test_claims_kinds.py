@@ -214,3 +214,16 @@ def test_a_geometric_mean_above_a_table_is_not_that_of_its_rows() -> None:
 def test_the_text_above_tells_which_sign_is_better(above: str, direction: str) -> None:
     body = f"{above}\n\n| case | PR delta |\n|---|---|\n| x | +0.5% |"
     assert only(body).direction == direction
+
+
+def test_whole_numbers_whose_quotient_is_the_speedup_are_times() -> None:
+    body = "| bs | main | This MR | speedup |\n|---|---|---|---|\n| 1 | 44 | 30 | 1.46x |\n| 2 | 72 | 36 | 1.99x |"
+    assert [(value, old) for metric, value, old, _ in rows(body) if metric == "latency"] == [
+        (30.0, 44.0),
+        (36.0, 72.0),
+    ]
+
+
+def test_lines_called_before_and_after_are_one_claim() -> None:
+    body = "```\nBefore: 1007 us\nAfter:     841.26 us\n```"
+    assert [(value, old) for _, value, old, _ in rows(body)] == [(841.26, 1007.0)]
