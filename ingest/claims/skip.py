@@ -20,7 +20,7 @@ def table(block: Block, title: str) -> bool:
     named = rules.words("not_claims", "table").search(header)
     if named and not rules.pattern("performance_header").search(header):
         return not (_holds_rates(block) or any(map(_is_condition, block.header)))
-    above = [block.place.caption.text[-200:]] if block.place.caption else []
+    above = [block.place.caption.text[-100:]] if block.place.caption else []
     text = " | ".join([*above, *(line.text for line in block.place.headings[-1:])])
     speaks = rules.pattern("speed_above").search(text + header)
     return rules.pattern("not_claims_above").search(text) is not None and speaks is None
