@@ -47,7 +47,7 @@ def test_every_topic_has_its_page() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_neither_a_stub_nor_a_book(page: str) -> None:
     body = PAGES[page]["body"]
-    assert 300 <= len(words(CODE.sub("", body)))
+    assert len(words(CODE.sub("", body))) >= 300
     assert len(words(body)) <= 1500
 
 
