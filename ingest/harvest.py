@@ -12,7 +12,7 @@ A stage that was killed leaves whole batches behind and goes on after them. What
 branch no longer has is marked, never deleted.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -22,8 +22,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from ingest.claims import EXTRACTOR
-from ingest.claims.plausible import read_pull_request
+from ingest.claims.stage import extract_stage
 from ingest.classify import classify, ruleset
 from ingest.diffs import bring_blobs, list_needed, read_patches
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
@@ -36,7 +35,6 @@ from kwdb.errors import UserError
 from kwdb.locks import exclusive
 from kwdb.records import Change, CommitRecord, LinkRecord, Verdict
 from kwdb.store import harvest as store
-from kwdb.store.claims import due_for_extraction, read_claim_names, store_claims
 from kwdb.store.verdicts import (
     WITH_DIFFS,
     RepositoryRow,
@@ -123,7 +121,7 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages["classify"] = _classify(job)
     if job.options.diffs:
         stages["diffs"] = _classify_diffs(job)
-    stages["extract"] = _extract(job)
+    stages["extract"] = extract_stage(job.engine, job.repository, job.report)
     return stages
 
 
@@ -148,6 +146,9 @@ def _store_history(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     vanished = [sha for sha, reachable in known.items() if reachable and sha not in on_branch]
     returned = [sha for sha in shas if known.get(sha) is False]
     missing = [sha for sha in shas if sha not in known]
+    if _fills_a_gap(shas, known):
+        with write_transaction(job.engine) as connection:
+            store.set_cursor(connection, repository, "link", None, LINKER)
     count, written = _store_commits(job, missing)
     _mark(job, vanished, returned)
     if job.options.since is None:
@@ -158,6 +159,15 @@ def _store_history(job: Job, refs: RemoteRefs) -> dict[str, Any]:
         "vanished": len(vanished),
         "rows_written": written + len(vanished) + len(returned),
     }
+
+
+def _fills_a_gap(shas: Sequence[str], known: Mapping[str, bool]) -> bool:
+    """Whether a commit is missing before one that is stored, as `--since` leaves them.
+
+    What the later ones do may depend on it, so all are linked again.
+    """
+    places = [place for place, sha in enumerate(shas) if sha in known]
+    return bool(places) and places[-1] >= len(places)
 
 
 def _store_commits(job: Job, missing: Sequence[str]) -> tuple[int, int]:
@@ -203,42 +213,49 @@ def _link(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     version = f"{LINKER}-{job.repository.landing}"
     with read_transaction(job.engine) as connection:
         cursor = store.get_cursor(connection, job.repository.id, "link")
+        last = cursor["cursor"] if cursor["version"] == version and not job.options.full else None
+        if last == refs.tip:
+            return {"commits": 0, "rows_written": 0}
         numbers = store.pull_request_keys(connection, job.repository.id)
-        is_current = cursor["version"] == version and not job.options.full
-        start = int(cursor["cursor"] or 0) if is_current else 0
-        total = store.count_commits(connection, job.repository.id, after=start)
+    earlier, due = _branch_order(job, refs, last)
     history = History(job.names, job.repository.landing, refs.pull_heads)
+    _remember(job, history, earlier)
     linked = written = 0
-    if total:
-        for batch in _linkable(job, history, start):
-            written += _store_links(job, history, batch, numbers, version)
-            linked += len(batch)
-            job.report("link", linked, total)
+    for batch in _batches(due, BATCH):
+        written += _store_links(job, history, batch, numbers, version)
+        linked += len(batch)
+        job.report("link", linked, len(due))
     return {"commits": linked, "rows_written": written}
 
 
-def _linkable(job: Job, history: History, start: int) -> Iterator[list[tuple[int, CommitRecord]]]:
-    """Yield batches of the commits after `start`, once `history` remembers those before it."""
+def _branch_order(job: Job, refs: RemoteRefs, last: str | None) -> tuple[list[int], list[int]]:
+    """Return the keys of the stored commits, oldest first, up to `last` and after it."""
     with read_transaction(job.engine) as connection:
-        for commit, links in store.linked_commits(connection, job.repository.id, until=start):
-            history.remember(commit.sha, commit.subject, commit.message, links)
-    after = start
-    while True:
+        keys = store.commit_keys(connection, job.repository.id)
+    shas = [sha for sha in first_parent_shas(job.mirror, refs.branch) if sha in keys]
+    start = shas.index(last) + 1 if last in keys and last in shas else 0
+    order = [keys[sha] for sha in shas]
+    return order[:start], order[start:]
+
+
+def _remember(job: Job, history: History, keys: Sequence[int]) -> None:
+    for batch in _batches(keys, BATCH):
         with read_transaction(job.engine) as connection:
-            batch = store.read_commits(connection, job.repository.id, after, BATCH)
-        if not batch:
-            return
-        yield batch
-        after = batch[-1][0]
+            links = store.read_links(connection, batch)
+            found = store.read_commits(connection, [key for key in batch if key in links])
+        for key, commit in found:
+            history.remember(commit.sha, commit.subject, commit.message, links[key])
 
 
 def _store_links(
     job: Job,
     history: History,
-    batch: Sequence[tuple[int, CommitRecord]],
+    keys: Sequence[int],
     numbers: dict[int, int],
     version: str,
 ) -> int:
+    with read_transaction(job.engine) as connection:
+        batch = store.read_commits(connection, keys)
     links: dict[int, list[LinkRecord]] = {}
     for key, commit in batch:
         links[key] = link(commit, history)
@@ -250,7 +267,7 @@ def _store_links(
         touched = store.linked_pull_requests(connection, links)
         written += store.store_links(connection, links, numbers)
         _settle(connection, touched | {numbers[number] for number in wanted})
-        store.set_cursor(connection, repository, "link", str(batch[-1][0]), version)
+        store.set_cursor(connection, repository, "link", batch[-1][1].sha, version)
     return written
 
 
@@ -330,23 +347,3 @@ def change_of(repository: RepositoryRow, row: dict[str, Any]) -> Change:
         paths=tuple(row["paths"]),
         labels=tuple(row["labels"]),
     )
-
-
-def _extract(job: Job) -> dict[str, Any]:
-    """Read the claims of every pull request that the present extractor has not read."""
-    counts: dict[str, Any] = dict.fromkeys(("claims", "retired", "disputed", "rows_written"), 0)
-    with read_transaction(job.engine) as connection:
-        names = read_claim_names(connection)
-    after = done = 0
-    while True:
-        with read_transaction(job.engine) as connection:
-            due = due_for_extraction(connection, job.repository.id, EXTRACTOR, BATCH, after)
-        if not due:
-            return counts
-        read = [read_pull_request(row) for row in due]
-        with write_transaction(job.engine) as connection:
-            stored = store_claims(connection, job.repository, read, EXTRACTOR, names)
-        for name in counts:
-            counts[name] += getattr(stored, name)
-        after, done = due[-1]["id"], done + len(due)
-        job.report("extract", done, None)

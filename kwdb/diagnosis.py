@@ -221,7 +221,7 @@ def _claims(connection: sa.Connection, kernels: Sequence[str]) -> Mapping[str, l
         .add_columns(c.dtype, c.shape, c.status, c.status_reason, c.source_page_id)
         .join(metrics, metrics.c.name == c.metric)
         .where(c.page_id.in_(kernels), c.retired_at.is_(None), c.value_normalized.is_not(None))
-        .where(c.metric != "count", sa.func.coalesce(c.op, "").not_like("%speed_of_light"))
+        .where(c.metric != "count", sa.func.coalesce(c.op, "").not_like("%speed-of-light"))
         .order_by(c.comparable_key.is_(None), c.id)
     )
     found: dict[str, list[Found]] = defaultdict(list)

@@ -387,5 +387,7 @@ def test_there_are_enough_claims_and_each_names_a_source(seeded: sa.Connection) 
     counts = {row.status: row.n for row in seeded.execute(query)}
     assert sum(counts.values()) >= 400
     assert counts["disputed"] + counts["invalidated"] >= 40
-    sourced = sa.select(sa.func.count()).join(pages, pages.c.id == c.source_page_id)
+    sourced = sa.select(sa.func.count()).join_from(
+        performance_claims, pages, pages.c.id == c.source_page_id
+    )
     assert seeded.execute(sourced).scalar_one() == sum(counts.values())
