@@ -351,6 +351,7 @@ CONTRADICTIONS = {
     "mxfp4-overhead-3125": "mxfp4-overhead-625",
     "hopper-fp8-3958": "hopper-fp8-2x",
     "statement-all-sm100": "statement-audit-sm100",
+    "pdl-roles-kernelwiki": "pdl-roles-guide",
 }
 
 
