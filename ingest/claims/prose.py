@@ -189,7 +189,8 @@ def _is_under_speed(block: Block, title: str) -> bool:
 
 def _paired(spots: list[_Spot], text: str) -> Iterator[tuple[_Spot, Figure | None]]:
     """Join `A vs B` and `before: A, after: B`; the figures of a longer chain stay apart."""
-    joins = [_joins(one, two, text) for one, two in pairwise(spots)]
+    ends = [0, *(spot.figure.end for spot in spots)]
+    joins = [_joins(*pair, text, ends[n]) for n, pair in enumerate(pairwise(spots))]
     index = 0
     while index < len(spots):
         verdict = joins[index] if index < len(joins) else None
@@ -214,8 +215,12 @@ def _own_pair(spot: _Spot) -> Figure | None:
     return None
 
 
-def _joins(first: _Spot, second: _Spot, text: str) -> str | None:
-    """Say which of two neighbouring figures of one metric is the first one, if they compare."""
+def _joins(first: _Spot, second: _Spot, text: str, previous: int) -> str | None:
+    """Say which of two neighbouring figures of one metric is the first one, if they compare.
+
+    A word for a side belongs to the figure that comes next after it, so what stands before the end
+    of the `previous` figure says nothing of the first.
+    """
     one, two = first.figure, second.figure
     if one.unit is None or two.unit is None or one.unit.metric != two.unit.metric:
         return None
@@ -225,7 +230,8 @@ def _joins(first: _Spot, second: _Spot, text: str) -> str | None:
     versus = rules.pattern("versus_gap").match(gap)
     if versus is not None:
         return "before" if side_of(versus["lead"], in_sentence=True) == "before" else "after"
-    sides = tuple(side_of(part[-50:], in_sentence=True) for part in (first.before, gap))
+    lead = text[max(previous, one.start - len(first.before)) : one.start]
+    sides = tuple(side_of(part[-50:], in_sentence=True) for part in (lead, gap))
     return (
         "before"
         if sides == ("before", "after")
