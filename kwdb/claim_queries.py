@@ -211,6 +211,7 @@ def _relations(connection: sa.Connection, claim_id: int) -> list[Found]:
     query = (
         sa.select(claim_relations)
         .where(sa.or_(r.claim_id == claim_id, r.other_claim_id == claim_id))
+        .where(r.retired_at.is_(None))
         .order_by(r.id)
     )
     return row_dicts(connection.execute(query))
