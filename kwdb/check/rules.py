@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from kwdb.models import corpora, page_types, page_versions
+from kwdb.models import corpora, page_types, page_versions, pages
 
 SEVERITIES: Final = ("error", "warning", "notice")
 ALL_CORPORA: Final = 0
@@ -55,17 +55,28 @@ class Scope:
     def pages(self) -> list[PageText]:
         """The page texts that are not retired, read once for all rules."""
         v = page_versions.c
-        kind = v.front_matter["type"].as_string()
+        declared = v.front_matter["type"].as_string()
+        # Imported sources often declare no type; their directory gave it when they were read.
+        kind = sa.case((corpora.c.kind == "import", pages.c.type), else_=declared)
         query = (
             sa.select(v.page_id, kind, corpora.c.name, v.path, v.front_matter, v.body)
             .join(corpora, corpora.c.id == v.corpus_id)
+            .join(pages, pages.c.id == v.page_id)
             .where(v.retired_at.is_(None), self._wanted(v.corpus_id))
             .order_by(v.page_id, v.corpus_id)
         )
         layers = self.layers
         return [
-            PageText(id_, _full(type_, layers), layers.get(_full(type_, layers) or ""), *rest)
-            for id_, type_, *rest in self.connection.execute(query)
+            PageText(
+                id_,
+                (full := _full(type_, layers)),
+                layers.get(full or ""),
+                corpus,
+                path,
+                head or {},
+                raw,
+            )
+            for id_, type_, corpus, path, head, raw in self.connection.execute(query)
         ]
 
     @cached_property

@@ -23,10 +23,11 @@ def check(
 
     Examples: kwdb check · kwdb check --rule link-dangling --json · kwdb check --list
     """
-    from kwdb.check import find_rules, run_check
+    from ingest.kernelwiki.checks import RULES as CORPUS_RULES
+    from kwdb.check import RULES, find_rules, run_check
     from kwdb.cli.reading import reading
 
-    rules = find_rules(rule or [])
+    rules = find_rules(rule or [], (*RULES, *CORPUS_RULES))
     if list_rules:
         return _print_rules(rules, as_json=as_json)
     with reading() as connection:
