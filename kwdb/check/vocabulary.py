@@ -46,7 +46,8 @@ def _compound_aliases(scope: Scope) -> Iterator[Case]:
 
 
 def _hidden_terms(scope: Scope) -> Iterator[Case]:
-    query = sa.select(tags.c.facet, tags.c.name)
+    # An imported term has no description of ours: it may repeat one of our aliases.
+    query = sa.select(tags.c.facet, tags.c.name).where(tags.c.description.is_not(None))
     own = {(facet, fold(name)): name for facet, name in scope.connection.execute(query)}
     for alias, facet, name, _ in scope.connection.execute(_ALIASES):
         if own.get((facet, alias), name) != name:

@@ -96,10 +96,9 @@ def _unlisted(page: ImportedPage, corpus: ImportedCorpus) -> Iterator[str]:
     if not terms:
         return
     for name, facet in FACETS.items():
-        if any(known == facet for known, _ in terms):
+        if facet in corpus.facets:
             yield from (f"{name}: {w}" for w in page.names(name) if (facet, w) not in terms)
-    topical = {word for facet, word in terms if facet != "architecture"}
-    yield from (f"tags: {word}" for word in page.names("tags") if word not in topical)
+    yield from (f"tags: {word}" for word in page.names("tags") if word not in corpus.topical)
 
 
 def _hardware_tags(page: ImportedPage, corpus: ImportedCorpus) -> Iterator[str]:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
+from ingest.kernelwiki.checks.families import stated_families
 from ingest.kernelwiki.vocabulary import Vocabulary, read_tags
 from ingest.kernelwiki.yamls import YamlError, load_yaml
 from kwdb.check.rules import Case, Find, Scope
@@ -44,6 +45,11 @@ class ImportedPage:
     def visible(self) -> str:
         """Title, body and changed paths in lower case: what a reader sees of the thing itself."""
         return "\n".join((self.title, self.text, *self.names("changed_paths"))).lower()
+
+    @cached_property
+    def families(self) -> frozenset[str]:
+        """The families of architectures that the visible text names."""
+        return stated_families(self.visible)
 
     @property
     def is_wiki(self) -> bool:
@@ -100,6 +106,16 @@ class ImportedCorpus:
         found = Vocabulary()
         read_tags(self.document("data/tags.yaml"), found)
         return found
+
+    @cached_property
+    def facets(self) -> set[str]:
+        """The facets that its vocabulary has terms of."""
+        return {facet for facet, _ in self.vocabulary.terms}
+
+    @cached_property
+    def topical(self) -> set[str]:
+        """The terms that may stand under `tags`: all but architectures."""
+        return {name for facet, name in self.vocabulary.terms if facet != "architecture"}
 
     @cached_property
     def ids(self) -> dict[str, ImportedPage]:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from ingest.kernelwiki.checks.gather import ImportedCorpus, ImportedPage, each_corpus, each_page
-from ingest.kernelwiki.describe import terms_of
+from ingest.kernelwiki.vocabulary import FACETS
 from kwdb.check.rules import Case, Rule
 from kwdb.text import fold
 
+_TERMS: Final = (*FACETS, "tags")
 _CITABLE: Final = frozenset({"source-doc", "source-blog", "source-contest"})
 
 
@@ -38,22 +39,10 @@ def _uncited(corpus: ImportedCorpus) -> Iterator[Case]:
 
 
 def _unused(corpus: ImportedCorpus) -> Iterator[Case]:
-    used = set()
-    for page in corpus.pages:
-        used |= set(page.names("tags"))
-        used |= {name for _, name in terms_of_fields(page)}
+    used = {name for page in corpus.pages for field in _TERMS for name in page.names(field)}
     for facet, name in corpus.vocabulary.terms:
         if name not in used:
             yield f"{facet}:{name}", "data/tags.yaml"
-
-
-def terms_of_fields(page: ImportedPage) -> list[tuple[str, str]]:
-    """The (facet, name) of the terms in the fields of an imported page."""
-    from ingest.kernelwiki.pages import Page
-    from ingest.kernelwiki.vocabulary import Vocabulary
-
-    plain = Page(page.id, page.type, page.path, None, None, dict(page.head), b"", None)
-    return terms_of(plain, Vocabulary(), {})
 
 
 def _colliding(corpus: ImportedCorpus) -> Iterator[Case]:

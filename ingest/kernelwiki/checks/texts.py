@@ -13,12 +13,13 @@ from kwdb.text import scrub
 
 _CUT: Final = 300
 _LISTED: Final = 10
-_SECTION: Final = r"^## {}\s*\n+(.*?)(?=\n+## |\Z)"
-_SUMMARY: Final = re.compile(_SECTION.format("Summary"), re.MULTILINE | re.DOTALL)
-_PROBLEM: Final = re.compile(_SECTION.format("Problem"), re.MULTILINE | re.DOTALL)
+# The excerpt between these headings of the generator may hold headings of its own.
+_SUMMARY: Final = re.compile(r"## Summary\r?\n\r?\n(.*?)\r?\n\r?\n## Problem\r?\n", re.DOTALL)
+_PROBLEM: Final = re.compile(r"^## Problem\s*\n+(.*?)(?=\n+## |\Z)", re.MULTILINE | re.DOTALL)
+_WHOLE: Final = (".", "!", ")")
 _TEMPLATE: Final = re.compile(
-    r"pull request description|checklist|<!--|fill in|fixes #\(?issue|essential elements"
-    r"|by submitting this|please (?:describe|explain|add|make sure|read)|i have (?:added|run|read)"
+    r"<!--|pull request checklist|essential elements|thank you for contributing|pr title"
+    r"|no description provided|valid ticket"
 )
 _RULE_LINE: Final = re.compile(r"^---\s*$", re.MULTILINE)
 _LINK: Final = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s#?]+\.md)(?:#[^)\s]*)?\)")
@@ -48,9 +49,15 @@ def _double_keys(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
     yield from (key for key in dict.fromkeys(keys) if keys.count(key) > 1)
 
 
+def _excerpt(page: ImportedPage) -> str:
+    """The generator's excerpt of a pull request's description, as it stands in the file."""
+    found = _SUMMARY.search(page.raw.decode("utf-8", "replace"))
+    return found[1] if found and page.type == "source-pr" else ""
+
+
 def _cut(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
-    summary = _SUMMARY.search(page.raw.decode("utf-8", "replace")[:4_000])
-    if page.type == "source-pr" and summary and len(summary[1].rstrip("\r\n")) == _CUT:
+    excerpt = _excerpt(page)
+    if len(excerpt) == _CUT and not excerpt.rstrip().endswith(_WHOLE):
         yield f"after {_CUT} signs"
 
 
@@ -61,9 +68,7 @@ def _echo(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
 
 
 def _noise(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
-    summary = _SUMMARY.search(page.text)
-    found = _TEMPLATE.search(summary[1].lower()) if summary else None
-    if page.type == "source-pr" and found:
+    if found := _TEMPLATE.search(_excerpt(page).lower()):
         yield repr(found[0])
 
 

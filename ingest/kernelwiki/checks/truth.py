@@ -1,73 +1,38 @@
 """Rules that look for truth: does anything on a page say what its labels say?"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from ingest.classify.tags import match_tags
+from ingest.kernelwiki.checks.families import ANY_FAMILY, families_of
 from ingest.kernelwiki.checks.gather import ImportedCorpus, ImportedPage, each_page, imported
 from kwdb.check.rules import Case, Rule, Scope
 from kwdb.models import pull_requests, repositories
 from kwdb.records import Change
 from kwdb.text import fold
 
-# Words that tell of an architecture, by family; `umma` hides in "summary".
-_FAMILIES: Final[Mapping[str, re.Pattern[str]]] = {
-    "Blackwell": re.compile(
-        r"blackwell|g?b[23]00|b100|sm[_-]?10[0-3]|tcgen05|tmem|(?<!s)umma|nvfp4|mxfp4"
-    ),
-    "Blackwell SM12x": re.compile(r"sm[_-]?12[01x]|rtx ?(?:pro|50[6-9]0)|gb10\b"),
-    "Hopper": re.compile(r"hopper|g?h[12]00|h800|h20\b|sm[_-]?90|wgmma"),
-    "Ampere or Ada": re.compile(
-        r"ampere|\ba100|a10g?\b|sm[_-]?8[0679]|\bada\b|l40s?\b|\bl4\b|rtx ?[34]0[6-9]0|turing|volta"
-        r"|sm[_-]?7[05]|\bv100|\bt4\b"
-    ),
-    "AMD": re.compile(r"rocm|\bamd\b|mi[23]\d{2}|gfx\d|\bhip\b|aiter|cdna|rdna|amdgpu"),
-    "Ascend": re.compile(r"ascend|cann\b|atlas|\bnpu|davinci|910[abc]?\b|310p"),
-}
-_OF_ARCHITECTURE: Final = (
-    (re.compile(r"sm_?10\d"), "Blackwell"),
-    (re.compile(r"sm_?12\d"), "Blackwell SM12x"),
-    (re.compile(r"sm_?90"), "Hopper"),
-    (re.compile(r"sm_?[78]\d"), "Ampere or Ada"),
-    (re.compile(r"cdna|rdna|gfx|mi\d"), "AMD"),
-    (re.compile(r"ascend"), "Ascend"),
-)
-_ANY_FAMILY: Final = re.compile("|".join(f"(?:{p.pattern})" for p in _FAMILIES.values()))
 _LANGUAGES: Final = {
     "cuda-cpp": re.compile(r"cuda|\.cuh?\b"),
     "cpp": re.compile(r"c\+\+|cpp|\.h\b"),
 }
 _SHORT: Final = 5
-
-
-def _stated(page: ImportedPage) -> set[str]:
-    return {name for name, pattern in _FAMILIES.items() if pattern.search(page.visible)}
-
-
-def _families(page: ImportedPage) -> dict[str, str]:
-    """Architecture -> family, of those that the page lists and we know."""
-    found = {}
-    for name in page.names("architectures"):
-        family = next((f for p, f in _OF_ARCHITECTURE if p.match(name.lower())), None)
-        if family:
-            found[name] = family
-    return found
+_STEM: Final = 4
 
 
 def _unstated(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
-    listed = _families(page)
-    if page.type == "source-pr" and listed and not _ANY_FAMILY.search(page.visible):
+    listed = families_of(page.names("architectures"))
+    if page.type == "source-pr" and listed and not page.families:
         yield f"says {', '.join(listed)}, and its text names no architecture"
 
 
 def _other(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
-    listed = _families(page)
+    listed = families_of(page.names("architectures"))
     if page.type != "source-pr" or not listed:
         return
-    stated = _stated(page)
+    stated = page.families
     unproven = [name for name, family in listed.items() if family not in stated]
     if unproven and stated:
         yield f"says {', '.join(unproven)}, and its text names only {', '.join(sorted(stated))}"
@@ -85,25 +50,24 @@ def _disagreement(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
 
 def _classified(page: ImportedPage) -> set[str]:
     """Architectures that the classifier finds; it is given the lines that could name one."""
-    if not _ANY_FAMILY.search(page.visible):
+    if not page.families:
         return set()
-    lines = [line for line in page.text.splitlines() if _ANY_FAMILY.search(line.lower())]
-    paths = [path for path in page.names("changed_paths") if _ANY_FAMILY.search(path.lower())]
+    lines = [line for line in page.text.splitlines() if ANY_FAMILY.search(line.lower())]
+    paths = [path for path in page.names("changed_paths") if ANY_FAMILY.search(path.lower())]
     change = Change(str(page.head.get("repo")), None, page.title, "\n".join(lines), tuple(paths))
     return {tag.name for tag in match_tags(change, None) if tag.facet == "architecture"}
 
 
-def _spellings(term: str) -> tuple[str, ...]:
-    """A term as text may spell it: with hyphens, blanks, underscores, or as one word."""
-    words = fold(term).split()
-    return tuple({sign.join(words) for sign in ("-", " ", "_", "")})
+def _stems(term: str) -> set[str]:
+    """How the words of a term begin, so that `fused` speaks for kernel-fusion."""
+    return {word[:_STEM] for word in fold(term).split()}
 
 
 def _default_tag(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
     given = page.names("tags")
     if page.type != "source-pr" or len(given) != 1:
         return
-    if not any(word in page.visible for word in _spellings(given[0])):
+    if not any(stem in page.visible for stem in _stems(given[0])):
         yield f"{given[0]} is its one tag, and nothing on the page says so"
 
 
