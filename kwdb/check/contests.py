@@ -69,7 +69,8 @@ RULES: Final = (
         "say why in reason",
         "SELECT key, truth FROM contest_submissions WHERE retired_at IS NULL"
         " AND COALESCE(reason, '') = '' AND (is_invalidated OR truth <> 'verbatim')"
-        " AND (corpus IS NULL OR corpus = 'seed' OR truth = 'unavailable' OR is_invalidated) ORDER BY key",
+        " AND (corpus IS NULL OR corpus = 'seed' OR truth = 'unavailable' OR is_invalidated)"
+        " ORDER BY key",
     ),
     Rule(
         "submission-score",

@@ -41,10 +41,15 @@ class ImportedPage:
         """The title as written."""
         return str(self.head.get("title") or "")
 
+    @property
+    def shown(self) -> str:
+        """Title, body and changed paths: what a reader sees of the thing itself."""
+        return "\n".join((self.title, self.text, *self.names("changed_paths")))
+
     @cached_property
     def visible(self) -> str:
-        """Title, body and changed paths in lower case: what a reader sees of the thing itself."""
-        return "\n".join((self.title, self.text, *self.names("changed_paths"))).lower()
+        """What is shown, in lower case."""
+        return self.shown.lower()
 
     @cached_property
     def families(self) -> frozenset[str]:

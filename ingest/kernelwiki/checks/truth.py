@@ -84,9 +84,15 @@ def _substring(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
     for tag in named if page.type == "source-pr" else ():
         if len(tag) > _SHORT or not tag.isalpha() or tag not in page.visible:
             continue
-        if not re.search(rf"(?<![a-z]){tag}(?![a-z])", page.visible):
+        if not _is_word(tag, page.shown):
             inside = re.search(rf"\w*{tag}\w*", page.visible)
             yield f"{tag} stands only inside words such as {inside[0] if inside else tag}"
+
+
+def _is_word(tag: str, text: str) -> bool:
+    """Whether a tag stands in a text by itself, or as a part of CamelCase as in DeepGEMM."""
+    alone = re.search(rf"(?<![A-Za-z]){tag}(?![A-Za-z])", text, re.IGNORECASE)
+    return bool(alone or re.search(rf"(?<=[a-z]){tag[0].upper()}(?i:{tag[1:]})", text))
 
 
 _UNCITED: Final = (
