@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from ingest.claims import rules
 from ingest.claims.document import Block
 
+_SECONDS = re.compile(r"\d\s?s(?:ec\w*)?\b")
 
-def table(block: Block) -> bool:
+
+def table(block: Block, title: str) -> bool:
     """Whether a whole table is none: its header or the text above says what it holds instead."""
     header = " | ".join(block.header)
+    if rules.pattern("costs_time").search(title) and _is_in_seconds(block):
+        return True
     if rules.pattern("profiler_header").search(header):
         return True
     named = rules.words("not_claims", "table").search(header)
@@ -21,15 +25,24 @@ def table(block: Block) -> bool:
     return rules.pattern("not_claims_above").search(text) is not None and speaks is None
 
 
+def _is_in_seconds(block: Block) -> bool:
+    return any(_SECONDS.search(cell) for row in block.rows[:3] for cell in row.cells)
+
+
 def _holds_rates(block: Block) -> bool:
     labels = [row.cells[0] for row in block.rows if row.cells]
     return any(rules.pattern("rate_label").search(label) for label in labels)
 
 
-def column(name: str, *, has_unit: bool) -> bool:
-    """Whether a column holds no figures of performance, by its name."""
+def column(name: str, *, has_unit: bool, has_side: bool = False) -> bool:
+    """Whether a column holds no figures of performance, by its name.
+
+    With a unit only the strict words count; `PR autotune` beside `main autotune` is a condition.
+    """
     found = rules.words("not_claims", "column").search(name)
     if found is None or rules.words("ratio_words").search(name):
+        return False
+    if has_unit and has_side and rules.pattern("condition_column").search(name):
         return False
     return not has_unit or rules.pattern("strict_column").search(found[0]) is not None
 

@@ -18,6 +18,7 @@ from kwdb.store.claims import (
 from kwdb.store.harvest import add_repository, ensure_pull_requests
 from kwdb.store.verdicts import RepositoryRow
 
+pytestmark = pytest.mark.usefixtures("no_seed_claims")
 LANDED = datetime(2026, 3, 4, 12, tzinfo=UTC)
 CLAIM = ExtractedClaim(
     metric="throughput_tflops",

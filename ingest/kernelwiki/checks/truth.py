@@ -91,7 +91,7 @@ def _substring(page: ImportedPage, _: ImportedCorpus) -> Iterator[str]:
 
 def _is_word(tag: str, text: str) -> bool:
     """Whether a tag stands in a text by itself, or as a part of CamelCase as in DeepGEMM."""
-    alone = re.search(rf"(?<![A-Za-z]){tag}(?![A-Za-z])", text, re.IGNORECASE)
+    alone = re.search(rf"(?<![A-Za-z])(?i:{tag})(?![a-z])", text)
     return bool(alone or re.search(rf"(?<=[a-z]){tag[0].upper()}(?i:{tag[1:]})", text))
 
 
