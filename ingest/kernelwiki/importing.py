@@ -72,7 +72,7 @@ def import_tree(engine: sa.Engine, directory: Path, name: str | None, report: Re
 
 def _slugs(connection: sa.Connection) -> dict[str, str]:
     query = sa.select(repositories.c.slug, repositories.c.full_name)
-    return dict(connection.execute(query).tuples().all())
+    return dict(connection.execute(query).all())
 
 
 class _Import:
@@ -289,19 +289,21 @@ class _Import:
         """Make the claims of these pages those of all their live versions, ours and others'."""
         ids = sorted({*(page.id for page in pages if _has_claims(page)), *retired})
         ids += _ids_with_claims(self.connection, self.key, {*ids})
-        others = _other_versions(self.connection, self.key, ids)
         found = []
-        for page in (*(self.read.pages[i] for i in ids if i in self.read.pages), *others):
+        for page in (self.read.pages[id_] for id_ in ids if id_ in self.read.pages):
             claims, left = claims_of(page, self.read.pages)
             found += claims
-            if self.read.pages.get(page.id) is page:
-                for place, reason in left:
-                    self.read.remark(page.path, "claim", f"{place}: {reason}")
+            for place, reason in left:
+                self.read.remark(page.path, "claim", f"{place}: {reason}")
+        self.summary.read["claims"] = len(found)
+        for others in _versions_elsewhere(self.connection, self.key, ids).values():
+            cited = _cited_pages(self.connection, others)
+            found += [claim for _, page in others for claim in claims_of(page, cited)[0]]
         written, disputed = store_page_claims(
             self.connection, ids, found, READER, read_claim_names(self.connection)
         )
         self.rows["performance_claims"] = written
-        self.summary.read |= {"claims": len(found), "claims_disputed": disputed}
+        self.summary.read["claims_disputed"] = disputed
 
     def _sum_up(self, versions: store.Versions) -> None:
         summary, corpus = self.summary, self.read
@@ -400,15 +402,38 @@ def _ids_with_claims(connection: sa.Connection, corpus: int, known: set[str]) ->
     return sorted(id_ for id_ in connection.execute(query).scalars() if id_ not in known)
 
 
-def _other_versions(connection: sa.Connection, corpus: int, ids: list[str]) -> list[Page]:
+_VERSION = ("page_id", "path", "fences", "front_matter_text", "front_matter", "body")
+
+
+def _versions_elsewhere(
+    connection: sa.Connection, corpus: int, ids: list[str]
+) -> dict[int, list[tuple[int, Page]]]:
+    """Return corpus -> (its key, page) of the live versions of pages in other imported corpora."""
     v, c = page_versions.c, corpora.c
-    names = ("page_id", "path", "fences", "front_matter_text", "front_matter", "body")
     query = (
-        sa.select(*(v[name] for name in names))
+        sa.select(v.corpus_id, *(v[name] for name in _VERSION))
         .join(corpora, c.id == v.corpus_id)
         .where(
             v.page_id.in_(ids), v.corpus_id != corpus, v.retired_at.is_(None), c.kind == "import"
         )
-        .order_by(v.page_id, v.corpus_id)
+        .order_by(v.corpus_id, v.page_id)
     )
-    return [page_of(dict(row)) for row in connection.execute(query).mappings()]
+    found: dict[int, list[tuple[int, Page]]] = {}
+    for row in connection.execute(query).mappings():
+        found.setdefault(row["corpus_id"], []).append((row["corpus_id"], page_of(dict(row))))
+    return found
+
+
+def _cited_pages(connection: sa.Connection, versions: list[tuple[int, Page]]) -> dict[str, Page]:
+    """Return the pages of their own corpus that the claims of these versions cite."""
+    v = page_versions.c
+    cited = {
+        claim.source_page_id
+        for _, page in versions
+        for claim in claims_of(page, {})[0]
+        if claim.source_page_id
+    }
+    query = sa.select(*(v[name] for name in _VERSION)).where(
+        v.corpus_id == versions[0][0], v.page_id.in_(cited), v.retired_at.is_(None)
+    )
+    return {row["page_id"]: page_of(dict(row)) for row in connection.execute(query).mappings()}

@@ -38,7 +38,7 @@ def ensure_tags(connection: sa.Connection, terms: Mapping[tuple[str, str], str |
     new_facets = sorted({facet for facet, _ in terms} - known_facets)
     rows = [{"name": n, "description": "Kind of term of an imported corpus."} for n in new_facets]
     written = insert_rows(connection, facets, rows)
-    known = set(connection.execute(sa.select(tags.c.facet, tags.c.name)).tuples())
+    known = set(connection.execute(sa.select(tags.c.facet, tags.c.name)))
     new = [(term, text) for term, text in terms.items() if term not in known]
     start = next_key(connection, tags)
     return written + insert_rows(

@@ -141,7 +141,7 @@ def imported(scope: Scope) -> list[ImportedCorpus]:
 def _gather(scope: Scope) -> Iterator[ImportedCorpus]:
     c = corpora.c
     query = sa.select(c.id, c.name).where(c.kind == "import").order_by(c.name)
-    for key, name in scope.connection.execute(query).tuples().all():
+    for key, name in scope.connection.execute(query).all():
         if scope.corpus in (0, key):
             yield _corpus(scope.connection, key, name)
 
@@ -175,7 +175,7 @@ def _corpus(connection: sa.Connection, key: int, name: str) -> ImportedCorpus:
     contents = sa.select(f.path, f.content).where(
         f.corpus_id == key, is_data, f.path.endswith(".yaml"), f.content.is_not(None)
     )
-    data = dict(connection.execute(contents).tuples().all())
+    data = dict(connection.execute(contents).all())
     in_bundles = (
         sa.select(b.path, bundle_files.c.path)
         .join(bundles, b.id == bundle_files.c.bundle_id)
