@@ -83,7 +83,7 @@ def store_page_aliases(
     names = ("page_id", "alias", "display")
     rows = [{**dict(zip(names, one, strict=True)), "corpus_id": corpus} for one in found]
     owned = page_aliases.c.corpus_id == corpus
-    return sync(connection, page_aliases, ("page_id", "display"), rows, owned)
+    return sync(connection, page_aliases, ("corpus_id", "page_id", "display"), rows, owned)
 
 
 def store_aliases(
