@@ -11,6 +11,7 @@ from typing import Any, Final
 from ingest.kernelwiki.ledgers import day
 from ingest.kernelwiki.pages import Page, vendor_of
 from ingest.kernelwiki.vocabulary import FACETS, Vocabulary
+from ingest.kernelwiki.yamls import clean
 from kwdb.text import fold, headings, scrub
 
 Row = dict[str, Any]
@@ -38,7 +39,7 @@ _PROSE: Final = re.compile(r"^(?![#>|`~\-*+<!=\d]|---)\S.*(?:\n(?![#>|`~]|\s*$).
 def describe(page: Page) -> Row:
     """Return the columns of pages that a version fills; home directories are scrubbed."""
     head = page.front_matter or {}
-    text = page.body.decode("utf-8", "replace")
+    text = clean(page.body.decode("utf-8", "replace"))
     captured = next((d for name in _CAPTURED if (d := day(head.get(name)))), None)
     return {
         "id": page.id,
