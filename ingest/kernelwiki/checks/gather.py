@@ -15,7 +15,9 @@ from ingest.kernelwiki.yamls import YamlError, load_yaml
 from kwdb.check.rules import Case, Find, Scope
 from kwdb.models import bundle_files, bundles, corpora, corpus_files, page_versions, pages
 
-_ROWS: Final = re.compile(r"^(?:prs|candidates)\s*:", re.MULTILINE)
+_ROWS: Final = re.compile(
+    r"^(?:prs|candidates)\s*:[^\n]*\n?(?:[ \t\-#][^\n]*\n?|\n)*", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,10 @@ class ImportedCorpus:
         return self.documents[path]
 
     def head_of(self, path: str) -> dict[str, Any]:
-        """The fields of a ledger before its rows, which are many."""
+        """The fields of a ledger beside its rows, which are many."""
         text = self.data.get(path, b"").decode("utf-8", "replace")
-        rows = _ROWS.search(text)
         try:
-            found = load_yaml(text[: rows.start()] if rows else text)
+            found = load_yaml(_ROWS.sub("", text, count=1))
         except YamlError:
             return {}
         return found if isinstance(found, dict) else {}
