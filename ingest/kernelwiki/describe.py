@@ -95,18 +95,22 @@ def terms_of(page: Page, vocabulary: Vocabulary, known: Mapping[str, list[str]])
     A word of `tags` has the facets under which the corpus lists it, else those of `known` (name ->
     facets), else it is a topic.
     """
-    head = page.front_matter or {}
-    found: dict[Term, None] = {}
-    for field, facet in FACETS.items():
-        found.update(dict.fromkeys((facet, name) for name in words(head.get(field))))
-    for field in _ARCHITECTURES:
-        found.update(dict.fromkeys(("architecture", name) for name in words(head.get(field))))
+    found = dict.fromkeys(field_terms(page))
     named = {name for _, name in found}
-    for name in words(head.get("tags")):
+    for name in words((page.front_matter or {}).get("tags")):
         if name not in named:
             facets = vocabulary.facets_of(name) or known.get(name) or ["topic"]
             found.update(dict.fromkeys((facet, name) for facet in facets))
     return list(found)
+
+
+def field_terms(page: Page) -> Iterator[Term]:
+    """Yield (facet, name) of the terms in fields that say their facet: all but `tags`."""
+    head = page.front_matter or {}
+    for field, facet in FACETS.items():
+        yield from ((facet, name) for name in words(head.get(field)))
+    for field in _ARCHITECTURES:
+        yield from (("architecture", name) for name in words(head.get(field)))
 
 
 def words(value: Any) -> Iterator[str]:

@@ -11,7 +11,14 @@ import sqlalchemy as sa
 
 from ingest.kernelwiki import vocabulary
 from ingest.kernelwiki.claims import READER, claims_of
-from ingest.kernelwiki.describe import LINKS, aliases_of, describe, links_of, terms_of
+from ingest.kernelwiki.describe import (
+    LINKS,
+    aliases_of,
+    describe,
+    field_terms,
+    links_of,
+    terms_of,
+)
 from ingest.kernelwiki.ledgers import is_full_name
 from ingest.kernelwiki.pages import Page, id_prefix
 from ingest.kernelwiki.reading import Corpus, Report, read_corpus
@@ -24,7 +31,6 @@ from kwdb.models import (
     corpus_files,
     page_versions,
     repositories,
-    tags,
     tool_releases,
 )
 from kwdb.models import version_claims as version_claims_table
@@ -132,14 +138,14 @@ class _Import:
 
     def _store_parts(self, held: list[str], pages: list[Page]) -> None:
         connection, key, rows = self.connection, self.key, self.rows
-        known = _facets_of_names(connection)
+        known = self._facets_of_names(pages)
         terms = [
             (page.id, term)
             for page in pages
             for term in terms_of(page, self.read.vocabulary, known)
         ]
-        described: dict[tuple[str, str], str | None] = dict.fromkeys(term for _, term in terms)
-        rows["tags"] = parts.ensure_tags(connection, described | self.read.vocabulary.terms)
+        used: dict[tuple[str, str], str | None] = dict.fromkeys(term for _, term in terms)
+        rows["tags"] = parts.ensure_tags(connection, used | self._described_terms())
         rows["page_tags"] = parts.store_page_terms(connection, key, held, terms)
         links = [(page.id, *link) for page in pages for link in links_of(page)]
         rows["page_links"] = parts.store_links(connection, key, links)
@@ -162,6 +168,24 @@ class _Import:
             "contest_submissions": len(entered),
             "version_claims": len(self.read.version_claims),
             "tool_releases": len(self.read.tool_releases),
+        }
+
+    def _facets_of_names(self, pages: list[Page]) -> dict[str, list[str]]:
+        """Facets of a word under `tags`: those of our own terms, else of the corpus's fields.
+
+        What other corpora call it is no matter, so that a corpus reads the same beside any other.
+        """
+        found = dict(parts.own_facets(self.connection))
+        fields = dict.fromkeys(term for page in pages for term in field_terms(page))
+        theirs: dict[str, list[str]] = {}
+        for facet, name in fields:
+            theirs.setdefault(name, []).append(facet)
+        return theirs | found
+
+    def _described_terms(self) -> dict[tuple[str, str], str | None]:
+        return {
+            term: text and f"{parts.OF_CORPUS} {self.name}: {text}"
+            for term, text in self.read.vocabulary.terms.items()
         }
 
     def _store_aliases(self) -> int:
@@ -352,16 +376,8 @@ def _type_row(name: str, said: str) -> Row:
     return row | {"min_reproducibility": None}
 
 
-def _facets_of_names(connection: sa.Connection) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    query = sa.select(tags.c.name, tags.c.facet).order_by(tags.c.id)
-    for name, facet in connection.execute(query):
-        found.setdefault(name, []).append(facet)
-    return found
-
-
 def _alias_rows(connection: sa.Connection, words: vocabulary.Vocabulary) -> Iterator[Row]:
-    known = _facets_of_names(connection)
+    known = parts.own_facets(connection)
     for alias in words.aliases:
         facets = words.facets_of(alias.term) or known.get(alias.term) or [alias.facet or "topic"]
         facet = alias.facet if alias.facet in facets else facets[0]
