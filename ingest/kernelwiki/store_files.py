@@ -49,16 +49,16 @@ def _bundle_files(job: Job, keys: dict[str, int]) -> Iterator[Row]:
     for bundle in job.read.bundles:
         for name, entry in bundle.files.items():
             content = _content(job, f"{bundle.path}/{name}")
-            yield _bundle_file(job, bundle.path, keys, name, entry) | content
+            yield _bundle_file(keys[bundle.path], name, entry) | content
         for name, entry in bundle.missing.items():
             reason = "named in PROVENANCE.yaml, but no such file in the bundle"
             job.read.remark(f"{bundle.path}/{name}", "missing file", reason)
-            yield _bundle_file(job, bundle.path, keys, name, entry) | _NOT_READ
+            yield _bundle_file(keys[bundle.path], name, entry) | _NOT_READ
 
 
-def _bundle_file(job: Job, path: str, keys: dict[str, int], name: str, entry: Any) -> Row:
+def _bundle_file(key: int, name: str, entry: Any) -> Row:
     return {
-        "bundle_id": keys[path],
+        "bundle_id": key,
         "path": name,
         "role": _word(entry.get("role")),
         "declared_sha256": _word(entry.get("sha256")),
