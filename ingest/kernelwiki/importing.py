@@ -44,7 +44,8 @@ def import_tree(engine: sa.Engine, directory: Path, name: str | None, report: Re
 
 def _store(job: Job, revision: str | None, report: Report) -> None:
     connection, pages = job.connection, list(job.read.pages.values())
-    _open_sets(job, pages)
+    described = [describe(page) for page in pages]
+    _open_sets(job, pages, described)
     report("store", 0, len(pages))
     versions = store.store_versions(connection, job.key, [_version(page) for page in pages])
     job.rows["page_versions"] = len(versions.touched)
@@ -52,7 +53,8 @@ def _store(job: Job, revision: str | None, report: Report) -> None:
         connection, job.key, str(job.read.tree.root), revision, changed=bool(versions.touched)
     )
     held = store.page_ids(connection, job.key)
-    served = store.serve(connection, held, _describe_version)
+    by_id = {row["id"]: row for row in described}
+    served = store.serve(connection, held, job.key, by_id, _describe_version)
     job.rows["pages"] += len(served)
     store_words(job, held, pages)
     store_ledgers(job, pages)
@@ -63,9 +65,8 @@ def _store(job: Job, revision: str | None, report: Report) -> None:
     _sum_up(job, versions)
 
 
-def _open_sets(job: Job, pages: list[Page]) -> None:
+def _open_sets(job: Job, pages: list[Page], described: list[Row]) -> None:
     """Extend the open value sets, types and facets by what the corpus uses."""
-    described = [describe(page) for page in pages]
     said = f"As the corpus {job.name} has it."
     for column, table in (
         ("confidence", "confidence_levels"),
