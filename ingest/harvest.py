@@ -31,7 +31,7 @@ from ingest.landing import settle
 from ingest.linker import LINKER, History, link
 from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
-from kwdb.errors import UserError
+from kwdb.errors import IngestError, UserError
 from kwdb.locks import exclusive
 from kwdb.records import Change, CommitRecord, LinkRecord, Verdict
 from kwdb.store import harvest as store
@@ -120,7 +120,7 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages["link"] = _link(job, refs)
     stages["classify"] = _classify(job)
     if job.options.diffs:
-        stages["diffs"] = _classify_diffs(job)
+        stages["diffs"] = _try_diffs(job)
     stages["extract"] = extract_stage(job.engine, job.repository, job.report)
     return stages
 
@@ -294,25 +294,33 @@ def _classify(job: Job) -> dict[str, Any]:
         job.report("classify", done, None)
 
 
+def _try_diffs(job: Job) -> dict[str, Any]:
+    """Run the last stage; what it lacks does not undo what the stages before it stored."""
+    try:
+        return _classify_diffs(job)
+    except IngestError as exc:
+        return {"failed": f"changed lines not read: {exc}; run it again to read them"}
+
+
 def _classify_diffs(job: Job) -> dict[str, Any]:
     """Decide again, with changed lines, on what these rules kept or deferred without them."""
     with read_transaction(job.engine) as connection:
         keys = tag_keys(connection)
-    rows = [row for batch in _due_for_diffs(job) for row in batch]
-    needed = list_needed(job.mirror, (sha for row in rows for sha in row["shas"]))
+    shas = [row["shas"] for batch in _due_for_diffs(job) for row in batch]
+    needed = list_needed(job.mirror, (sha for one in shas for sha in one))
     count = len(needed.missing)
-    job.say(f"{job.repository.slug}: {count} blobs to download for {len(rows)} pull requests")
-    counts: dict[str, Any] = {"pull_requests": len(rows), "blobs": count}
+    job.say(f"{job.repository.slug}: {count} blobs to download for {len(shas)} pull requests")
+    counts: dict[str, Any] = {"pull_requests": len(shas), "blobs": count}
     counts |= {"fetches": bring_blobs(job.mirror, needed.missing), "rows_written": 0}
     done = 0
-    for batch in _batches(rows, _DIFFS):
+    for batch in (part for due in _due_for_diffs(job) for part in _batches(due, _DIFFS)):
         judged = list(_judge_diffs(job, batch, needed.parents))
         with write_transaction(job.engine) as connection:
             counts["rows_written"] += store_verdicts(
                 connection, job.repository, judged, ruleset() + WITH_DIFFS, keys
             )
         done += len(batch)
-        job.report("diffs", done, len(rows))
+        job.report("diffs", done, len(shas))
     return counts
 
 

@@ -1,14 +1,11 @@
 """Figures of console output: serving benchmarks, `key: value` lines, `[PERF]` lines, timeit.
 
-    Mean TTFT (ms):                 16050.72    the key names the unit
-    gemm m=1 n=2560: 6.36 TFLOPs/s over 0.0132 ms, 3.18 TB/s
-    737 µs ± 216 ns per loop (mean ± std. dev. of 7 runs)
-
-Two prints under captions such as `Main:` and `PR:` are paired line by line.
+Mean TTFT (ms):                 16050.72    the key names the unit
+gemm m=1 n=2560: 6.36 TFLOPs/s over 0.0132 ms, 3.18 TB/s
+737 µs ± 216 ns per loop (mean ± std. dev. of 7 runs)
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,6 +18,7 @@ from ingest.claims.document import Block, plain
 from ingest.claims.figures import Figure, bare, scan
 from ingest.claims.found import Found
 from ingest.claims.printed import printed_tables
+from ingest.claims.series import paired_lines
 from ingest.claims.tables import find_in_table
 from ingest.claims.text import Line
 from kwdb.units import HIGHER, LOWER
@@ -74,7 +72,7 @@ def find_in_console(block: Block, title: str, series: int) -> list[Found]:
             find_in_table(table, title), start.number + 500 + n, _side(table, start)
         )
     ]
-    return [*found, *islice(_lines(rest, block, start), _MOST)]
+    return [*found, *paired_lines(islice(_lines(rest, block, start), _MOST))]
 
 
 def _in_series(found: list[Found], number: int, side: str | None) -> list[Found]:
@@ -274,69 +272,3 @@ def _ratio_direction(words: str) -> str:
 
 def _last_words(prefix: str) -> str | None:
     return plain(prefix.strip(" ,;:|()="))[-80:] or None
-
-
-def pair_series(found: list[Found]) -> list[Found]:
-    """Pair the figures of a print before with those of a print after, by key and then position."""
-    series: dict[int, list[Found]] = defaultdict(list)
-    for item in found:
-        series[item.series].append(item)
-    done = [item for item in found if not item.series]
-    groups = [g for n, g in sorted(series.items()) if n]
-    pairs = _series_pairs(groups)
-    used = {before for _, before in pairs}
-    for index, group in enumerate(groups):
-        partner = next((b for a, b in pairs if a == index), None)
-        if partner is not None:
-            done += _merged(group, groups[partner])
-        elif index not in used:
-            done += group
-    return done
-
-
-def _keys(group: list[Found]) -> list[tuple[str, str, int]]:
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    keys = []
-    for item in group:
-        key = (item.metric, item.key)
-        keys.append((*key, counts[key]))
-        counts[key] += 1
-    return keys
-
-
-def _series_pairs(groups: list[list[Found]]) -> list[tuple[int, int]]:
-    """Pair each series called `after` with the nearest free one of the same keys."""
-    pairs: list[tuple[int, int]] = []
-    sides = [group[0].side for group in groups]
-    keys = [set(_keys(group)) for group in groups]
-    taken: set[int] = set()
-    for after in (n for n, side in enumerate(sides) if side == "after"):
-        for wanted in ("before", None):
-            free = [n for n in range(len(groups)) if sides[n] == wanted and n not in taken]
-            alike = [
-                n
-                for n in free
-                if len(keys[n] & keys[after]) * 2 > min(len(keys[n]), len(keys[after]))
-            ]
-            if alike and (wanted or len(alike) == 1):
-                best = min(alike, key=lambda n: (abs(n - after), n))
-                pairs.append((after, best))
-                taken.add(best)
-                break
-    return pairs
-
-
-def _merged(after: list[Found], before: list[Found]) -> Iterator[Found]:
-    partners = dict(zip(_keys(before), before, strict=True))
-    for key, item in zip(_keys(after), after, strict=True):
-        partner = partners.pop(key, None)
-        if partner is None or item.baseline is not None or item.metric == "speedup":
-            yield replace(item, role="after" if item.role == "single" else item.role)
-            if partner is not None:
-                yield partner
-            continue
-        yield replace(item, role="after", baseline=partner.figure, baseline_label="before")
-    yield from (
-        replace(item, role="before") if item.role == "single" else item
-        for item in partners.values()
-    )

@@ -12,13 +12,14 @@ from itertools import islice
 from typing import Any, Final
 
 from ingest.claims import context, rules
-from ingest.claims.console import find_in_console, looks_printed, pair_series
+from ingest.claims.console import find_in_console, looks_printed
 from ingest.claims.document import Block, read_blocks
 from ingest.claims.figures import MINUS
 from ingest.claims.found import Found
 from ingest.claims.prose import find_in_prose
 from ingest.claims.record import Dimension, ExtractedClaim, Field
 from ingest.claims.rules import GPU
+from ingest.claims.series import pair_series
 from ingest.claims.tables import find_in_table
 from ingest.claims.text import MAX_CHARACTERS, MAX_LINE, Line, stored_lines
 from kwdb.errors import InvalidRecordError

@@ -22,10 +22,10 @@ from ingest.claims.columns import (
 )
 from ingest.claims.document import Block
 from ingest.claims.figures import Figure
-from ingest.claims.pairs import find_pairs, rises_with_gain
+from ingest.claims.pairs import find_pairs, rises_with_gain, times_by_ratio
 from kwdb.units import Unit
 
-_MAX_CELLS: Final = 8_000
+_MAX_CELLS: Final = 6_000
 _EACH_CELL: Final = re.compile(r"\beach cell (?:is|gives|holds|shows)\b[^.;]{0,80}speed-?up", re.I)
 _LETTER: Final = re.compile(r"^[A-Z][a-z]?\d?$")
 _LONGEST_SETTING: Final = 64
@@ -78,7 +78,7 @@ def _column(block: Block, index: int, cells: list[list[CellFigure]]) -> Column:
     named = unit_of_header(name)
     column = Column(index, name, "skip", side=side_of(name))
     measured = sum(f.unit is not None and not f.is_ratio for f in heads) * 2 > len(heads)
-    if skip.column(name, has_unit=named is not None or measured, has_side=column.side is not None):
+    if skip.column(name, has_unit=named is not None or measured):
         return column if index else replace(column, role="dimension")
     if len(heads) * 3 < filled and not named:
         return (
@@ -181,6 +181,8 @@ def _settle(
     pending = [c for c in columns if c.role == "pending"]
     if not pending or by_row:
         return columns, False
+    if times_by_ratio(columns, figures):
+        return [replace(c, role="value") if c.role == "pending" else c for c in columns], True
     columns = [_as_setting(c, figures) if c.role == "pending" else c for c in columns]
     pending = [c for c in columns if c.role == "pending"]
     unit = _unit_above(block) or _unit_beside(columns, pending, figures)

@@ -4,6 +4,7 @@ import re
 
 from ingest.claims import rules
 from ingest.claims.columns import BRACKETED, Column, Figures
+from ingest.claims.figures import Figure
 from kwdb.units import find_unit
 
 _GAIN = re.compile(r"\b(?:gain|speed-?up|uplift|improvement|faster|boost)", re.I)
@@ -17,6 +18,26 @@ def find_pairs(columns: list[Column], figures: Figures, title: str) -> list[tupl
         same = [c for c in values if (c.metric, c.unit.symbol if c.unit else None) == key]
         pairs += _pair_group(same, columns, figures, title)
     return pairs
+
+
+def times_by_ratio(columns: list[Column], figures: Figures) -> bool:
+    """Whether two columns of bare numbers are times: a written factor is the first over the second.
+
+    Only a speed-up says so, and only where most rows agree.
+    """
+    pending = [c for c in columns if c.role == "pending"]
+    ratios = [c for c in columns if c.role == "ratio" and _GAIN.search(c.name)]
+    if len(pending) != 2 or len(ratios) != 1 or pending[0].side == "after":
+        return False
+    places = (pending[0].index, pending[1].index, ratios[0].index)
+    rows = [[row[i][0].figure for i in places] for row in figures if all(row[i] for i in places)]
+    fits = [_is_quotient(*row) for row in rows if not row[2].is_percent]
+    return len(fits) > 1 and sum(fits) * 4 > len(fits) * 3
+
+
+def _is_quotient(old: Figure, new: Figure, ratio: Figure) -> bool:
+    slack = 0.02 + 0.5 / max(new.value, 1.0)
+    return new.value > 0 and abs(old.value / new.value - ratio.value) <= slack * ratio.value
 
 
 def _holds_pairs(column: Column, figures: Figures) -> bool:

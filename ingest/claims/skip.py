@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ingest.claims import rules
+from ingest.claims.columns import side_of
 from ingest.claims.document import Block
 
 _SECONDS = re.compile(r"\d\s?s(?:ec\w*)?\b")
@@ -18,11 +19,16 @@ def table(block: Block, title: str) -> bool:
         return True
     named = rules.words("not_claims", "table").search(header)
     if named and not rules.pattern("performance_header").search(header):
-        return not _holds_rates(block)
-    above = [block.place.caption.text[-200:]] if block.place.caption else []
+        return not (_holds_rates(block) or any(map(_is_condition, block.header)))
+    above = [block.place.caption.text[-100:]] if block.place.caption else []
     text = " | ".join([*above, *(line.text for line in block.place.headings[-1:])])
     speaks = rules.pattern("speed_above").search(text + header)
     return rules.pattern("not_claims_above").search(text) is not None and speaks is None
+
+
+def _is_condition(name: str) -> bool:
+    """`PR autotune` beside `main autotune` says how it was run."""
+    return side_of(name) is not None and rules.pattern("condition_column").search(name) is not None
 
 
 def _is_in_seconds(block: Block) -> bool:
@@ -34,7 +40,7 @@ def _holds_rates(block: Block) -> bool:
     return any(rules.pattern("rate_label").search(label) for label in labels)
 
 
-def column(name: str, *, has_unit: bool, has_side: bool = False) -> bool:
+def column(name: str, *, has_unit: bool) -> bool:
     """Whether a column holds no figures of performance, by its name.
 
     With a unit only the strict words count; `PR autotune` beside `main autotune` is a condition.
@@ -42,7 +48,7 @@ def column(name: str, *, has_unit: bool, has_side: bool = False) -> bool:
     found = rules.words("not_claims", "column").search(name)
     if found is None or rules.words("ratio_words").search(name):
         return False
-    if has_unit and has_side and rules.pattern("condition_column").search(name):
+    if has_unit and _is_condition(name):
         return False
     return not has_unit or rules.pattern("strict_column").search(found[0]) is not None
 

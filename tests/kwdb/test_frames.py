@@ -1,5 +1,8 @@
 import json
 import re
+import shlex
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,6 +37,7 @@ def _claim(value: float, variant: str) -> ExtractedClaim:
         evidence=Evidence("body", f"| 128 | {value:g} |", 3),
         gpu="B200",
         op="gemm",
+        dtype="nvfp4",
         variant=variant,
         dimensions=(("M", 128.0, None),),
         fields=(("gpu", "derived", "heading"),),
@@ -96,8 +100,39 @@ def test_the_command_lists_and_explains(url: str) -> None:
     assert "https://github.com/acme/toy/pull/7" in told
 
 
+TEXT = DOCS.read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^    (kwdb .+?)(?:\s+#.*)?$", TEXT, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_docs_runs(url: str, command: str) -> None:
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert done.exit_code == 0
+    assert done.stdout or "of 0 claims" in done.stderr
+
+
+def test_the_pipe_of_the_docs_gives_a_claim() -> None:
+    (line,) = re.findall(r"^    echo '(.+)' \| kwdb extract$", TEXT, re.MULTILINE)
+    program = str(Path(sys.executable).with_name("kwdb"))
+    done = subprocess.run([program, "extract"], input=line, capture_output=True, text=True)
+    (claim,) = json.loads(done.stdout)["claims"]
+    assert (claim["value"], claim["gpu"], claim["op"]) == (1.2, "B200", "gemm")
+
+
+def test_the_example_of_the_docs_gives_what_it_plots(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    *lines, plot = code.strip().split("\n")
+    assert ".plot.barh(" in plot
+    names: dict[str, object] = {}
+    exec("\n".join(lines).replace('metric="throughput_tflops"', 'metric="latency"'), names)
+    assert names["per_dtype"].to_dict() == {"nvfp4": 20.0}
+
+
 def test_the_queries_of_the_docs_run(url: str) -> None:
-    queries = re.findall(r"```sql\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S)
-    assert len(queries) >= 10
+    queries = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
+    assert len(queries) == 10
+    assert len(COMMANDS) == 13
     for query in queries:
         assert read_only_query(url, query, limit=10, timeout_s=10).columns
