@@ -4,9 +4,10 @@ The `regex` library is used because it can give up: `(a+)+$` on a long line woul
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import regex
 import sqlalchemy as sa
@@ -80,12 +81,13 @@ def grep(connection: sa.Connection, question: Question) -> Matches:
     found = Matches()
     end = time.monotonic() + question.timeout_s
     try:
-        for text in _texts(connection, question.only, corpus):
-            found.texts_searched += 1
-            for line in _lines(text, compiled, question, end):
-                if len(found.lines) == question.limit:
-                    return _stop(found, f"the limit of {question.limit} lines")
-                found.lines.append(line)
+        with closing(_texts(connection, question.only, corpus)) as texts:
+            for text in texts:
+                found.texts_searched += 1
+                for line in _lines(text, compiled, question, end):
+                    if len(found.lines) == question.limit:
+                        return _stop(found, f"the limit of {question.limit} lines")
+                    found.lines.append(line)
     except TimeoutError:
         return _stop(found, f"the time limit of {question.timeout_s:g} s")
     return found
@@ -114,7 +116,9 @@ def _corpus(connection: sa.Connection, name: str | None) -> int | None:
     return int(found[name])
 
 
-def _texts(connection: sa.Connection, only: str | None, corpus: int | None) -> Iterator[Text]:
+def _texts(
+    connection: sa.Connection, only: str | None, corpus: int | None
+) -> Generator[Text, None, None]:
     if only is not None and only not in PLACES:
         raise UnknownValueError("place", only, PLACES)
     if only != "artifacts":
@@ -135,7 +139,7 @@ def _pages(connection: sa.Connection, layer: str | None, corpus: int | None) -> 
         .where(wanted, v.retired_at.is_(None), of_layer)
         .order_by(p.id)
     )
-    for id_, name, body in connection.execute(versions.execution_options(**_STREAM)):
+    for id_, name, body in _rows(connection, versions):
         yield id_, name, body.decode("utf-8", "replace")
     if corpus is None and layer != "wiki":
         bodies = (
@@ -145,11 +149,15 @@ def _pages(connection: sa.Connection, layer: str | None, corpus: int | None) -> 
             .where(~p.is_retired, pull_requests.c.body.is_not(None))
             .order_by(p.id)
         )
-        for id_, body in connection.execute(bodies.execution_options(**_STREAM)):
+        for id_, body in _rows(connection, bodies):
             yield id_, "harvest", body
 
 
-_STREAM: Final = {"yield_per": _FETCHED_AT_ONCE}
+def _rows(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
+    """Rows of a query, not all at once; a search that ends early leaves no cursor open."""
+    streamed = query.execution_options(yield_per=_FETCHED_AT_ONCE)
+    with closing(connection.execute(streamed)) as rows:
+        yield from rows
 
 
 def _files(connection: sa.Connection, corpus: int | None) -> Iterator[Text]:
@@ -162,9 +170,7 @@ def _files(connection: sa.Connection, corpus: int | None) -> Iterator[Text]:
         .where(b.corpus_id == corpus if corpus else sa.true())
         .order_by(b.path, f.path, b.corpus_id)
     )
-    for owner, bundle, path, name, content in connection.execute(
-        query.execution_options(**_STREAM)
-    ):
+    for owner, bundle, path, name, content in _rows(connection, query):
         if b"\0" not in content:
             yield f"{owner or bundle}:{path}", name, content.decode("utf-8", "replace")
 

@@ -15,6 +15,7 @@ COMMANDS = re.findall(r"^    (kwdb .*?)(?:  #.*)?$", "\n".join(TEXTS), re.M)
 
 def test_every_command_of_the_pages_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KWDB_DATABASE_URL", f"sqlite:///{tmp_path}/k.sqlite")
+    monkeypatch.chdir(tmp_path)
     program = str(Path(sys.executable).with_name("kwdb"))
     assert len(COMMANDS) >= 6
     for command in ("kwdb init", *COMMANDS):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ingest.kernelwiki.ledgers import day
 from ingest.kernelwiki.pages import Page, vendor_of
 from ingest.kernelwiki.vocabulary import FACETS, Vocabulary
+from ingest.kernelwiki.yamls import clean
 from kwdb.text import fold, headings, scrub
 
 Row = dict[str, Any]
@@ -38,7 +39,7 @@ _PROSE: Final = re.compile(r"^(?![#>|`~\-*+<!=\d]|---)\S.*(?:\n(?![#>|`~]|\s*$).
 def describe(page: Page) -> Row:
     """Return the columns of pages that a version fills; home directories are scrubbed."""
     head = page.front_matter or {}
-    text = page.body.decode("utf-8", "replace")
+    text = clean(page.body.decode("utf-8", "replace"))
     captured = next((d for name in _CAPTURED if (d := day(head.get(name)))), None)
     return {
         "id": page.id,
@@ -94,18 +95,22 @@ def terms_of(page: Page, vocabulary: Vocabulary, known: Mapping[str, list[str]])
     A word of `tags` has the facets under which the corpus lists it, else those of `known` (name ->
     facets), else it is a topic.
     """
-    head = page.front_matter or {}
-    found: dict[Term, None] = {}
-    for field, facet in FACETS.items():
-        found.update(dict.fromkeys((facet, name) for name in words(head.get(field))))
-    for field in _ARCHITECTURES:
-        found.update(dict.fromkeys(("architecture", name) for name in words(head.get(field))))
+    found = dict.fromkeys(field_terms(page))
     named = {name for _, name in found}
-    for name in words(head.get("tags")):
+    for name in words((page.front_matter or {}).get("tags")):
         if name not in named:
             facets = vocabulary.facets_of(name) or known.get(name) or ["topic"]
             found.update(dict.fromkeys((facet, name) for facet in facets))
     return list(found)
+
+
+def field_terms(page: Page) -> Iterator[Term]:
+    """Yield (facet, name) of the terms in fields that say their facet: all but `tags`."""
+    head = page.front_matter or {}
+    for field, facet in FACETS.items():
+        yield from ((facet, name) for name in words(head.get(field)))
+    for field in _ARCHITECTURES:
+        yield from (("architecture", name) for name in words(head.get(field)))
 
 
 def words(value: Any) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ingest.kernelwiki.ledgers import (
 )
 from ingest.kernelwiki.pages import LAYERS, Page, is_page, read_page
 from ingest.kernelwiki.registries import tool_releases, version_claims
-from ingest.kernelwiki.tree import Remark, Tree, TreeFile, read
+from ingest.kernelwiki.tree import FILE_BYTES, Remark, Tree, TreeFile, read
 from ingest.kernelwiki.vocabulary import Vocabulary, read_aliases, read_tags
 from ingest.kernelwiki.yamls import YAML_BYTES, YamlError, load_yaml
 from kwdb.errors import UserError
@@ -111,7 +111,9 @@ def _read_file(
 def _read_page(corpus: Corpus, path: str, file: TreeFile) -> None:
     data = read(file, PAGE_BYTES)
     if isinstance(data, Remark):
-        corpus.keep(path, data.kind, data.reason)
+        is_kept = data.kind == "too large" and file.size <= FILE_BYTES
+        reason = f"{file.size} bytes, too many for a page; kept as a file"
+        corpus.keep(path, data.kind, reason if is_kept else data.reason)
         return
     page = read_page(path, data)
     if page.front_matter_text is None and b"\0" in data[:8192]:

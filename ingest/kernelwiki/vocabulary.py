@@ -36,12 +36,12 @@ _NAMES: Final = ("id", "name", "term", "canonical", "tag")
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A word or phrase and the term it stands for; facet where its section says it."""
+    """A word or phrase and the term it stands for; facet and basis where the file says them."""
 
     display: str
     term: str
     facet: str | None
-    basis: str
+    basis: str | None
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ def _row_words(row: Any) -> list[str]:
 
 
 def _alias(display: str, term: str, facet: str | None) -> Alias:
-    return Alias(display, term, facet, "exact")
+    return Alias(display, term, facet, None)
 
 
 def basis_of(alias: Alias, facet: str) -> str:
@@ -151,8 +151,8 @@ def basis_of(alias: Alias, facet: str) -> str:
     """
     letters = "".join(filter(str.isalnum, alias.display)).casefold()
     own = "".join(filter(str.isalnum, alias.term)).casefold()
-    if facet != "architecture" or alias.basis != "exact" or letters == own:
-        return alias.basis
+    if alias.basis or facet != "architecture" or letters == own:
+        return alias.basis or "exact"
     if letters.startswith(("sm", "gfx")):
         return "exact"
     return "product" if any(sign.isdigit() for sign in letters) else "family"

@@ -113,8 +113,10 @@ def as_json(value: Any) -> Any:
         return clean(value)
     if isinstance(value, dict):
         return {clean(_key(key)): as_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (list, tuple)):
         return [as_json(item) for item in value]
+    if isinstance(value, (set, frozenset)):  # which has no order of its own
+        return sorted(as_json(item) if isinstance(item, str) else str(item) for item in value)
     if isinstance(value, (date, datetime)):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -6,15 +6,22 @@ from typing import Final
 import sqlalchemy as sa
 
 from kwdb.check.rules import Case, Rule, Scope
-from kwdb.models import contest_problems, pages, version_claims
+from kwdb.models import contest_problems, corpus_files, page_versions, pages, version_claims
 
 
 def _dangling_pages(scope: Scope) -> Iterator[Case]:
+    """Targets are page ids; an imported corpus gives its files, as `data/x.yaml::a.b`, too."""
     query = sa.select(version_claims.c.key, version_claims.c.applies_to)
     known = set(scope.connection.execute(sa.select(pages.c.id)).scalars())
+    for path in (page_versions.c.path, corpus_files.c.path):
+        known |= set(scope.connection.execute(sa.select(path)).scalars())
     found = scope.connection.execute(query.where(version_claims.c.retired_at.is_(None)))
     for key, targets in found:
-        yield from ((key, target) for target in targets or () if target not in known)
+        yield from ((key, target) for target in targets or () if _file(target) not in known)
+
+
+def _file(target: str) -> str:
+    return target.partition("::")[0]
 
 
 def _without_shapes(scope: Scope) -> Iterator[Case]:
@@ -61,7 +68,9 @@ RULES: Final = (
         "a submission is struck, or its code is missing, without a reason",
         "say why in reason",
         "SELECT key, truth FROM contest_submissions WHERE retired_at IS NULL"
-        " AND COALESCE(reason, '') = '' AND (is_invalidated OR truth <> 'verbatim') ORDER BY key",
+        " AND COALESCE(reason, '') = '' AND (is_invalidated OR truth <> 'verbatim')"
+        " AND (corpus IS NULL OR corpus = 'seed' OR truth = 'unavailable' OR is_invalidated)"
+        " ORDER BY key",
     ),
     Rule(
         "submission-score",

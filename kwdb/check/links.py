@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from kwdb.check.rules import Case, Rule, Scope
 from kwdb.models import pages
 
-_BODY_LINK: Final = re.compile(r"\]\(([a-z]+-[A-Za-z0-9_.-]*[A-Za-z0-9])\)")
+_BODY_LINK: Final = re.compile(r"\]\(([a-z]+-[A-Za-z0-9_.-]*[A-Za-z0-9])(?<!\.md)\)")
 
 
 def _prerequisite_circles(scope: Scope) -> Iterator[Case]:
@@ -55,7 +55,8 @@ RULES: Final = (
         "correct the id, or add the page",
         f"SELECT l.page_id, l.kind || ' names ' || l.target {_LIVE}"
         " LEFT JOIN pages p ON p.id = l.target AND NOT p.is_retired"
-        " WHERE p.id IS NULL AND :corpus IN (0, l.corpus_id) ORDER BY 1, 2",
+        " WHERE p.id IS NULL AND l.kind NOT IN ('version_sensitive', 'source_refs')"
+        " AND :corpus IN (0, l.corpus_id) ORDER BY 1, 2",
     ),
     Rule(
         "link-to-itself",

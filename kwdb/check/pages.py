@@ -39,6 +39,8 @@ def _prefixes(scope: Scope) -> Iterator[Case]:
 
 
 def _missing_fields(page: PageText) -> Iterator[str]:
+    if page.is_imported:  # held to the schema of its own corpus
+        return
     wanted = (*REQUIRED.get(page.layer or "", ()), *REQUIRED.get(page.type or "", ()))
     yield from (name for name in wanted if page.front_matter.get(name) in (None, "", []))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from kwdb.models import corpora, page_types, page_versions
+from kwdb.models import corpora, page_types, page_versions, pages
 
 SEVERITIES: Final = ("error", "warning", "notice")
 ALL_CORPORA: Final = 0
@@ -32,6 +32,7 @@ class PageText:
     path: str
     front_matter: Mapping[str, Any]
     raw: bytes
+    is_imported: bool = False
 
     @property
     def body(self) -> str:
@@ -55,18 +56,24 @@ class Scope:
     def pages(self) -> list[PageText]:
         """The page texts that are not retired, read once for all rules."""
         v = page_versions.c
-        kind = v.front_matter["type"].as_string()
+        declared = v.front_matter["type"].as_string()
+        # Imported sources often declare no type; their directory gave it when they were read.
+        kind = sa.case((corpora.c.kind == "import", pages.c.type), else_=declared)
         query = (
             sa.select(v.page_id, kind, corpora.c.name, v.path, v.front_matter, v.body)
+            .add_columns((corpora.c.kind == "import").label("is_imported"))
             .join(corpora, corpora.c.id == v.corpus_id)
+            .join(pages, pages.c.id == v.page_id)
             .where(v.retired_at.is_(None), self._wanted(v.corpus_id))
             .order_by(v.page_id, v.corpus_id)
         )
         layers = self.layers
-        return [
-            PageText(id_, _full(type_, layers), layers.get(_full(type_, layers) or ""), *rest)
-            for id_, type_, *rest in self.connection.execute(query)
-        ]
+        found = []
+        for id_, type_, corpus, path, head, raw, imported in self.connection.execute(query):
+            full = _full(type_, layers)
+            layer = layers.get(full or "")
+            found.append(PageText(id_, full, layer, corpus, path, head or {}, raw, bool(imported)))
+        return found
 
     @cached_property
     def layers(self) -> dict[str, str]:

@@ -20,17 +20,17 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def find_rules(ids: Collection[str]) -> list[Rule]:
-    """Return the rules of these ids, all where none is named.
+def find_rules(ids: Collection[str], rules: Collection[Rule] = RULES) -> list[Rule]:
+    """Return those of `rules` that have these ids, all where none is named.
 
     Raises:
         UnknownValueError: there is no such rule; names the nearest.
     """
-    known = {rule.id: rule for rule in RULES}
+    known = {rule.id: rule for rule in rules}
     for id_ in ids:
         if id_ not in known:
             raise UnknownValueError("rule", id_, known)
-    return [known[id_] for id_ in ids] if ids else list(RULES)
+    return [known[id_] for id_ in ids] if ids else list(rules)
 
 
 def run_check(

@@ -46,7 +46,9 @@ def _compound_aliases(scope: Scope) -> Iterator[Case]:
 
 
 def _hidden_terms(scope: Scope) -> Iterator[Case]:
-    query = sa.select(tags.c.facet, tags.c.name)
+    # An imported term may repeat one of our aliases.
+    ours = sa.and_(tags.c.description.is_not(None), ~tags.c.description.startswith("Corpus "))
+    query = sa.select(tags.c.facet, tags.c.name).where(ours)
     own = {(facet, fold(name)): name for facet, name in scope.connection.execute(query)}
     for alias, facet, name, _ in scope.connection.execute(_ALIASES):
         if own.get((facet, alias), name) != name:

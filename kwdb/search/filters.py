@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from kwdb.errors import UnknownValueError
 from kwdb.models import (
     aliases,
+    corpora,
     metadata,
     page_tags,
     page_types,
@@ -154,12 +155,17 @@ def _of_repository(connection: sa.Connection, value: str) -> Condition:
     harvested = sa.exists().where(
         pull_requests.c.page_id == pages.c.id, pull_requests.c.repository_id.in_(keys)
     )
-    names = connection.execute(sa.select(r.full_name).where(r.id.in_(keys))).scalars()
+    return sa.or_(harvested, _imported_from(connection, keys))
+
+
+def _imported_from(connection: sa.Connection, repository_ids: Sequence[int]) -> Condition:
+    """Pages of imported corpora have no pull request beside them, but its address."""
+    r, p = repositories.c, pages.c
+    names = connection.execute(sa.select(r.full_name).where(r.id.in_(repository_ids))).scalars()
+    imports = sa.select(corpora.c.id).where(corpora.c.kind == "import")
     addresses = (f"https://github.com/{name.lower()}/pull/" for name in names)
-    return sa.or_(
-        harvested,
-        *(sa.func.lower(pages.c.url).startswith(address, autoescape=True) for address in addresses),
-    )
+    of_one = (sa.func.lower(p.url).startswith(one, autoescape=True) for one in addresses)
+    return sa.and_(p.served_from.in_(imports), sa.or_(*of_one))
 
 
 def _of_confidence(connection: sa.Connection, value: str) -> Condition:

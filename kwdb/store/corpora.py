@@ -173,18 +173,26 @@ def _free_paths(
 
 
 def serve(
-    connection: sa.Connection, ids: Collection[str], describe: Callable[[Row], Row]
+    connection: sa.Connection,
+    ids: Collection[str],
+    corpus: int,
+    described: Mapping[str, Row],
+    describe: Callable[[Row], Row],
 ) -> dict[str, bool]:
     """Choose for each page the corpus that serves it; returns changed page id -> is_retired.
 
-    `describe` turns a version (page_id, path, front_matter, body) into columns of pages.
+    `described` has the columns of pages that the live versions of `corpus` give; `describe` makes
+    them of another corpus's version (page_id, path, front_matter, body).
     """
     held = _holders(connection, ids)
     served = _served(connection, ids)
     winners = {id_: max(found) for id_, found in held.items()}
     kept = {id_ for id_, (_, _, corpus) in winners.items() if _is_seed(winners[id_])}
     chosen = {id_: key for id_, (_, _, key) in winners.items() if id_ not in kept}
-    offered = _described(connection, chosen, describe)
+    ours = {id_ for id_, key in chosen.items() if key == corpus}
+    offered = {id_: described[id_] | {"served_from": corpus} for id_ in ours}
+    others = {id_: key for id_, key in chosen.items() if id_ not in ours}
+    offered |= _described(connection, others, describe)
     orphans = [id_ for id_ in served if id_ not in held]
     offered |= _from_harvest(connection, orphans)
     rows = [

@@ -28,6 +28,9 @@ from kwdb.store.harvest import now
 from kwdb.store.owned import sync
 from kwdb.store.rows import Row, insert_rows, next_key, replace_owned, update_rows, upsert
 
+OF_CORPUS: Final = "Corpus"
+"""What the description of an imported term begins with, before the name of its corpus."""
+
 FRONT_MATTER: Final = "front_matter"
 _BATCH_BYTES: Final = 8 << 20
 
@@ -38,7 +41,7 @@ def ensure_tags(connection: sa.Connection, terms: Mapping[tuple[str, str], str |
     new_facets = sorted({facet for facet, _ in terms} - known_facets)
     rows = [{"name": n, "description": "Kind of term of an imported corpus."} for n in new_facets]
     written = insert_rows(connection, facets, rows)
-    known = set(connection.execute(sa.select(tags.c.facet, tags.c.name)).tuples())
+    known = set(connection.execute(sa.select(tags.c.facet, tags.c.name)))
     new = [(term, text) for term, text in terms.items() if term not in known]
     start = next_key(connection, tags)
     return written + insert_rows(
@@ -49,6 +52,16 @@ def ensure_tags(connection: sa.Connection, terms: Mapping[tuple[str, str], str |
             for key, ((facet, name), text) in enumerate(new, start)
         ],
     )
+
+
+def own_facets(connection: sa.Connection) -> dict[str, list[str]]:
+    """Return name -> facets of the terms that are our own: described, and by no corpus."""
+    t = tags.c
+    ours = sa.and_(t.description.is_not(None), ~t.description.startswith(f"{OF_CORPUS} "))
+    found: dict[str, list[str]] = {}
+    for name, facet in connection.execute(sa.select(t.name, t.facet).where(ours).order_by(t.id)):
+        found.setdefault(name, []).append(facet)
+    return found
 
 
 def store_page_terms(
@@ -83,7 +96,7 @@ def store_page_aliases(
     names = ("page_id", "alias", "display")
     rows = [{**dict(zip(names, one, strict=True)), "corpus_id": corpus} for one in found]
     owned = page_aliases.c.corpus_id == corpus
-    return sync(connection, page_aliases, ("page_id", "display"), rows, owned)
+    return sync(connection, page_aliases, ("corpus_id", "page_id", "display"), rows, owned)
 
 
 def store_aliases(

@@ -35,42 +35,19 @@ def sync(
     ]
     gone = [row for place, row in stored.items() if place not in offered]
     match = surrogate or list(key)
-    _delete(connection, table, match, gone)
-    _update(connection, table, match, names, changed)
-    start = next_key(connection, table) if surrogate and new else 0
-    insert_rows(
-        connection,
-        table,
-        [{**dict.fromkeys(surrogate, n), **row} for n, row in enumerate(new, start)],
-    )
-    return len(new) + len(changed) + len(gone)
-
-
-def _delete(
-    connection: sa.Connection, table: sa.Table, match: Sequence[str], rows: Sequence[Any]
-) -> None:
-    if rows:
-        where = [table.c[name] == sa.bindparam(f"old_{name}") for name in match]
-        values = [{f"old_{name}": row[name] for name in match} for row in rows]
-        connection.execute(sa.delete(table).where(*where), values)
-
-
-def _update(
-    connection: sa.Connection,
-    table: sa.Table,
-    match: Sequence[str],
-    names: Sequence[str],
-    rows: Sequence[Row],
-) -> None:
-    if rows:
-        where = [table.c[name] == sa.bindparam(f"old_{name}") for name in match]
+    this = sa.and_(owned, *(table.c[name] == sa.bindparam(f"old_{name}") for name in match))
+    if gone:
+        places = [_as_old(row, match) for row in gone]
+        connection.execute(sa.delete(table).where(this), places)
+    if changed:
         columns = [name for name in names if name not in match]
-        statement = sa.update(table).where(*where)
-        values = [
-            {f"old_{n}": row[n] for n in match} | {f"new_{n}": row[n] for n in columns}
-            for row in rows
-        ]
-        connection.execute(
-            statement.values({n: sa.bindparam(f"new_{n}", type_=table.c[n].type) for n in columns}),
-            values,
-        )
+        new_values = {n: sa.bindparam(f"new_{n}", type_=table.c[n].type) for n in columns}
+        values = [_as_old(row, match) | {f"new_{n}": row[n] for n in columns} for row in changed]
+        connection.execute(sa.update(table).where(this).values(new_values), values)
+    start = next_key(connection, table) if surrogate and new else 0
+    full = [{**dict.fromkeys(surrogate, n), **row} for n, row in enumerate(new, start)]
+    return len(changed) + len(gone) + insert_rows(connection, table, full)
+
+
+def _as_old(row: Any, names: Sequence[str]) -> Row:
+    return {f"old_{name}": row[name] for name in names}

@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from kwdb.models import claim_dimensions, claim_fields, performance_claims
 from kwdb.plausibility import RULE, Doubt, beyond_hardware
 from kwdb.records import ExtractedClaim
-from kwdb.store.claims import ClaimNames, comparable_key
+from kwdb.store.claims import ClaimNames
+from kwdb.store.comparable import comparable_key
 from kwdb.store.harvest import now
 from kwdb.store.rows import Row, chunks, insert_rows, next_key, replace_owned, update_rows
 from kwdb.text import fold
@@ -45,8 +46,12 @@ def store_page_claims(
     reader: str,
     names: ClaimNames,
 ) -> tuple[int, int]:
-    """Make `offered` the claims in the front matter of pages; returns rows written and disputed."""
-    rows = {row["claim_key"]: row for row in (_row(claim, reader, names) for claim in offered)}
+    """Make `offered` the claims in the front matter of pages; returns rows written and disputed.
+
+    Of equal claims that several corpora offer, one that is not in doubt stands for all.
+    """
+    ordered = sorted(offered, key=lambda one: one.doubt is None)
+    rows = {row["claim_key"]: row for row in (_row(claim, reader, names) for claim in ordered)}
     claims = {_key(claim): claim.claim for claim in offered}
     stored = _stored(connection, page_ids)
     written = _write(connection, list(rows.values()), stored)
@@ -83,7 +88,9 @@ def _row(found: PageClaim, reader: str, names: ClaimNames) -> Row:
         "gpu_id": gpu["id"] if gpu else None,
         "unit_as_written": claim.unit,
         "utilization": found.utilization,
-        "comparable_key": None if doubt else comparable_key(claim, gpu["name"] if gpu else None),
+        "comparable_key": None
+        if doubt
+        else comparable_key(claim, gpu["name"] if gpu else None, found.source_page_id),
         "evidence": claim.evidence.text,
         "extractor": reader,
         "retired_at": None,
