@@ -13,14 +13,19 @@ from kwdb.text import fold
 
 _LONGEST_PHRASE = 6
 _LONGEST_QUERY = 64
+# Those of PostgreSQL's english.stop, which its index leaves out, and a few that questions are
+# asked with.
 STOP_WORDS = frozenset(
     (
-        "a about after all also am an and any are as at be because been before being between both"
-        " but by can could did do does doing for from get had has have having he her here him his"
-        " how i if in into is it its just let me more most my no nor not of off on once"
-        " only or other our out over own same she should so some such than that the their them then"
-        " there these they this those through to too up use used using very want was we were what"
-        " when where which while who whom why will with would you your"
+        "a about above after again against all also am an and any are as at be because been"
+        " before being below between both but by can could did do does doing don down during"
+        " each few for from further get had has have having he her here hers herself him"
+        " himself his how i if in into is it its itself just let me more most my myself no nor"
+        " not now of off on once only or other our ours ourselves out over own s same she"
+        " should so some such t than that the their theirs them themselves then there these"
+        " they this those through to too under until up use used using very want was we were"
+        " what when where which while who whom why will with would you your yours yourself"
+        " yourselves"
     ).split()
 )
 
