@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from kernelwiki_tree import KERNEL, make_tree, page, write
 
 from ingest.kernelwiki.importing import Summary, import_tree
+from kwdb.cli.harvest import _choose as choose
 from kwdb.db import read_transaction
 from kwdb.dump import canonical_dump
 from kwdb.errors import NotFoundError, UserError
@@ -145,8 +146,10 @@ def test_repositories_that_only_a_ledger_names_are_not_followed(
     engine: sa.Engine, tree: Path
 ) -> None:
     run(engine, tree)
-    query = "SELECT slug, is_followed FROM repositories WHERE full_name = 'acme/kernels'"
-    assert [(slug, bool(on)) for slug, on in rows(engine, query)] == [("kernels", False)]
+    assert "kernels" not in {row["slug"] for row in choose(engine, ["all"])}
+    assert [row["slug"] for row in choose(engine, ["kernels"])] == ["kernels"]
+    assert "kernels" in {row["slug"] for row in choose(engine, ["all"])}
+    assert run(engine, tree).rows_written == 0
 
 
 def test_vocabulary_in_all_its_forms(engine: sa.Engine, tree: Path) -> None:
