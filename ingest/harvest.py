@@ -29,8 +29,8 @@ from ingest.classify import classify, ruleset
 from ingest.diffs import bring_blobs, list_needed, read_patches
 from ingest.extras import read_extras
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
-from ingest.gitlog import read_commits
 from ingest.github.client import GitHub
+from ingest.gitlog import read_commits
 from ingest.landing import LANDING
 from ingest.linker import LINKER, History, link
 from ingest.pulls import read_pulls

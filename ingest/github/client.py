@@ -10,10 +10,11 @@ Source: docs.github.com, "Best practices for using the REST API", "API versions"
 import json
 import logging
 import re
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qs, urljoin, urlsplit
 
@@ -79,7 +80,7 @@ class GitHub:
         self.token_id = token_id(token)
         self.requests = 0
         self._token = token
-        self._http = httpx.Client(headers=_headers(token), timeout=_TIMEOUT)
+        self._http = httpx.Client(headers=_headers(token), timeout=_TIMEOUT, verify=_certificates())
 
     def __repr__(self) -> str:
         return f"GitHub({self._origin}{self._prefix})"
@@ -225,6 +226,12 @@ class GitHub:
 
 class UnreachableError(PassingError):
     """The host does not answer at all."""
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return what servers are trusted by; it takes longer to read than to use."""
+    return httpx.create_ssl_context()
 
 
 def _headers(token: str | None) -> dict[str, str]:

@@ -24,7 +24,7 @@ def gap_reasons(connection: sa.Connection, repository_id: int) -> list[str]:
     """Return what is missing of a repository and why, unread lists before single numbers."""
     g = harvest_gaps.c
     query = sa.select(g.stage, g.key, g.reason).where(g.repository_id == repository_id)
-    found = connection.execute(query.order_by(g.key.desc(), g.stage)).tuples()
+    found = connection.execute(query.order_by(g.key.desc(), g.stage))
     return [f"{stage} {key}: {reason}" for stage, key, reason in found]
 
 

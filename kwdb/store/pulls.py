@@ -275,7 +275,8 @@ def identify_repository(
     A name under which another repository is stored is left to that one.
     """
     r, a = repositories.c, repository_aliases.c
-    names = dict(connection.execute(sa.select(r.full_name, r.id)).tuples().all())
+    rows = connection.execute(sa.select(r.full_name, r.id))
+    names = {name: key for name, key in rows}
     known = next(name for name, key in names.items() if key == repository_id)
     name = full_name if names.get(full_name, repository_id) == repository_id else known
     row = {"id": repository_id, "github_id": github_id, "full_name": name}

@@ -227,8 +227,10 @@ def test_the_books_of_a_harvest(engine: sa.Engine, run: Harvester, story: GitRep
     last = select(engine, commits.c.id)[-1][0]
     cursors = dict(select(engine, harvest_cursors.c.stage, harvest_cursors.c.cursor))
     assert cursors == {
-        **{"refs": "5", "commits": story.tip(), "link": str(last)},
-        **{"reconcile": ""},
+        "refs": "5",
+        "commits": story.tip(),
+        "link": str(last),
+        "reconcile": "",
     }
     assert run.row(engine).default_branch == "main"
 
