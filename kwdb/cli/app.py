@@ -11,7 +11,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import database, harvest, lines, reading, triage
+from kwdb.cli import database, harvest, lines, reading, refresh, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def _options(
 app.command("init")(database.init)
 app.add_typer(database.app, name="db")
 app.command("ingest")(harvest.ingest)
+app.command("refresh")(refresh.refresh)
 for _command in (
     reading.search,
     reading.show,

@@ -275,8 +275,7 @@ def identify_repository(
     A name under which another repository is stored is left to that one.
     """
     r, a = repositories.c, repository_aliases.c
-    rows = connection.execute(sa.select(r.full_name, r.id))
-    names = {name: key for name, key in rows}
+    names: dict[str, int] = dict(map(tuple, connection.execute(sa.select(r.full_name, r.id))))
     known = next(name for name, key in names.items() if key == repository_id)
     name = full_name if names.get(full_name, repository_id) == repository_id else known
     row = {"id": repository_id, "github_id": github_id, "full_name": name}
@@ -285,3 +284,10 @@ def identify_repository(
     if known != name:
         alias = {"full_name": known, "repository_id": repository_id}
         upsert(connection, repository_aliases, [alias], ("full_name",))
+
+
+def former_names(connection: sa.Connection, repository_id: int) -> tuple[str, ...]:
+    """Return a repository's former full names as GitHub spelt them."""
+    a = repository_aliases.c
+    query = sa.select(a.full_name).where(a.repository_id == repository_id).order_by(a.full_name)
+    return tuple(connection.execute(query).scalars())

@@ -147,7 +147,7 @@ class Emulator:
                 self.close_connection = True
                 self.connection.close()
 
-            def log_message(self, format: str, *args: object) -> None:
+            def log_message(self, *_: object) -> None:
                 pass
 
         return Handler

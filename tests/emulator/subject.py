@@ -134,7 +134,7 @@ class Subject:
         g = harvest_gaps.c
         query = sa.select(g.key, g.reason).where(g.repository_id == self.key)
         with read_transaction(self.engine) as connection:
-            return {key: reason for key, reason in connection.execute(query)}
+            return dict(map(tuple, connection.execute(query)))
 
 
 def until_quiet(run: Callable[[], dict[str, Any]], most: int = 6) -> int:
