@@ -12,6 +12,7 @@ from ingest.gitlog import split_message
 from ingest.linker import LANDED, RELANDS, REVERTS, title_of
 
 LANDING = "2"
+LANDING_FIELDS = ("landed_state", "landed_reason", "landed_at", "merge_sha")
 
 _STATES = {LANDED: "landed", RELANDS: "landed", REVERTS: "reverted"}
 

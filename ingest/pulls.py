@@ -24,10 +24,12 @@ import sqlalchemy as sa
 from ingest.github.client import Answer, GitHub
 from ingest.github.errors import PassingError, PayloadError, RefusedError
 from ingest.github.pulls import BY_CREATION, BY_UPDATE, ONE, Page, parse_page
+from ingest.landing import LANDING_FIELDS, Word, settle
 from ingest.reconcile import settle_pull_requests
 from kwdb.db import read_transaction, write_transaction
 from kwdb.errors import IngestError
 from kwdb.models import repositories
+from kwdb.records import PullRequestRecord
 from kwdb.store import gaps as gap_store
 from kwdb.store import harvest as store
 from kwdb.store.pulls import identify_repository, store_pull_requests
@@ -42,6 +44,7 @@ _OVERLAP = timedelta(seconds=120)
 _MOST_RETRIED = 100
 _STALE = frozenset({404, 410, 422})
 _PER_PAGE = 100
+_WITHOUT_TOKEN = 60  # requests an hour for an address; docs.github.com, "Rate limits"
 _TIMES = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -157,11 +160,12 @@ class _PullList:
     def _say_how_long(self, answer: Answer) -> None:
         """Say once what it means to ask without a token."""
         if self.last_page is None and not self.client.has_token and answer.last_page:
-            hours = answer.last_page / 60
+            hours = -(-answer.last_page // _WITHOUT_TOKEN)
+            time_needed = "this hour is enough" if hours == 1 else f"{hours} hours, a run in each"
             self.job.say(
-                f"{self.job.repository.slug}: without GITHUB_TOKEN GitHub answers 60 requests an "
-                f"hour; all {answer.last_page} pages take {hours:.1f} hours and as many runs; "
-                "a token raises it to 5000"
+                f"{self.job.repository.slug}: without GITHUB_TOKEN GitHub answers "
+                f"{_WITHOUT_TOKEN} requests an hour; {answer.last_page} pages of pull requests: "
+                f"{time_needed}. A token raises it to 5000"
             )
         self.last_page = answer.last_page or self.last_page
 
@@ -197,7 +201,11 @@ class _PullList:
         read = self.gaps & {f"#{record.number}" for record in page.records}
         with write_transaction(self.job.engine) as connection:
             stored = store_pull_requests(
-                connection, self.repository, page.records, heads_are_gits=self.heads_are_gits
+                connection,
+                self.repository,
+                page.records,
+                heads_are_gits=self.heads_are_gits,
+                first_landing=self._first_landing,
             )
             settled = settle_pull_requests(connection, stored.keys, self.job.repository.landing)
             gap_store.note_gaps(connection, self.repository, STAGE, unusable)
@@ -212,6 +220,12 @@ class _PullList:
         self.counts["rows_written"] += stored.written + settled
         total = self.last_page * _PER_PAGE if self.last_page else None
         self.job.report(STAGE, self.counts["pull_requests"], total)
+
+    def _first_landing(self, record: PullRequestRecord) -> dict[str, Any]:
+        """What becomes of a pull request that no commit names: written once instead of twice."""
+        said = (record.state, record.merged_at, record.merge_sha, record.base_ref)
+        row = settle(0, [], Word(*said, self.job.repository.default_branch))
+        return {name: row[name] for name in LANDING_FIELDS}
 
     def _retry_gaps(self) -> None:
         """Ask one by one for pull requests that could not be read before."""

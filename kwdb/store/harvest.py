@@ -116,13 +116,11 @@ def ensure_actors(connection: sa.Connection, people: Iterable[PersonRecord]) -> 
 
 
 def _fill_github_ids(connection: sa.Connection, people: Sequence[PersonRecord]) -> None:
-    if people:
-        statement = (
-            sa.update(actors)
-            .where(actors.c.login == sa.bindparam("who"), actors.c.github_id.is_(None))
-            .values(github_id=sa.bindparam("number"))
-        )
-        connection.execute(statement, [{"who": p.login, "number": p.github_id} for p in people])
+    a, ids = actors.c, {person.login: person.github_id for person in people}
+    for part in chunks(ids):
+        query = sa.select(a.id, a.login).where(a.login.in_(part), a.github_id.is_(None))
+        rows = [{"id": key, "github_id": ids[login]} for key, login in connection.execute(query)]
+        update_rows(connection, actors, rows)
 
 
 class PathKeys:

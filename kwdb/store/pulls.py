@@ -1,6 +1,6 @@
 """What GitHub's API says of pull requests, beside what git says; a newer row is never lost."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,11 +50,13 @@ def store_pull_requests(
     records: Sequence[PullRequestRecord],
     *,
     heads_are_gits: bool,
+    first_landing: Callable[[PullRequestRecord], Row] = lambda _record: {},
 ) -> Stored:
     """Store the records of a page with their labels, replacing what stood there.
 
     A record older than the stored row is passed over. With `heads_are_gits` a head that git has
     shown stays. A changed title, body or label makes the pull request due for classification.
+    `first_landing` gives what new rows begin with, as most of them are to stay.
     """
     newest = {record.number: record for record in sorted(records, key=lambda r: r.updated_at)}
     stored = _stored(connection, repository_id, newest)
@@ -71,7 +73,7 @@ def store_pull_requests(
         row = _row(record, people)
         if old is None:
             name = {"id": key, "repository_id": repository_id, "number": record.number}
-            new.append(row | name | {"fetched_at": now()})
+            new.append(row | name | {"fetched_at": now()} | first_landing(record))
             continue
         if heads_are_gits and old["head_sha"]:
             row["head_sha"] = old["head_sha"]
@@ -82,13 +84,23 @@ def store_pull_requests(
             changed.append(row | marks | {"id": key, "fetched_at": now()})
     written = insert_rows(connection, pull_requests, new)
     written += update_rows(connection, pull_requests, changed)
-    label_rows = [
-        {"pull_request_id": keys[r.number], "label": label} for r in fresh for label in r.labels
-    ]
+    unknown = [r for r in fresh if r.number not in stored]
+    written += insert_rows(connection, pull_request_labels, _label_rows(unknown, keys))
+    known = [r for r in fresh if r.number in stored]
     written += replace_owned(
-        connection, pull_request_labels, "pull_request_id", keys.values(), label_rows
+        connection,
+        pull_request_labels,
+        "pull_request_id",
+        [keys[r.number] for r in known],
+        _label_rows(known, keys),
     )
     return Stored(written, sorted(keys.values()))
+
+
+def _label_rows(records: Sequence[PullRequestRecord], keys: Mapping[int, int]) -> list[Row]:
+    return [
+        {"pull_request_id": keys[r.number], "label": label} for r in records for label in r.labels
+    ]
 
 
 def _is_news(record: PullRequestRecord, old: Row | None) -> bool:

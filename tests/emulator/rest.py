@@ -7,6 +7,7 @@ Shapes and behaviour: @octokit/openapi 23.0.2 and @octokit/fixtures 23.1.2 (`pag
 import hashlib
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -129,10 +130,14 @@ def _after(rows: list[Pull], asked: dict[str, str], otherwise: int) -> int:
     if "after" not in asked:
         return otherwise
     value, _, number = asked["after"].partition(".")
-    mark = (int(value), int(number))
-    if len(rows) > 1 and _key(rows[0], asked) > _key(rows[-1], asked):
-        return sum(1 for row in rows if _key(row, asked) >= mark)
-    return sum(1 for row in rows if _key(row, asked) <= mark)
+    is_descending = len(rows) > 1 and _key(rows[0], asked) > _key(rows[-1], asked)
+    sign = -1 if is_descending else 1
+
+    def signed(pull: Pull) -> tuple[int, int]:
+        moment, name = _key(pull, asked)
+        return sign * moment, sign * name
+
+    return bisect_right(rows, (sign * int(value), sign * int(number)), key=signed)
 
 
 def _repository(repository: Repository) -> Item:

@@ -57,7 +57,7 @@ class Repository:
         self.version = 0
 
     def open(self, title: str = "Add a kernel", **fields: object) -> Pull:
-        number = max(self.pulls, default=0) + 1
+        number = len(self.pulls) + 1
         now = self._touch()
         sha = fake_sha(self.full_name, number, "head")
         self.pulls[number] = Pull(number, title, now, now, head_sha=sha, **fields)  # type: ignore[arg-type]
