@@ -14,11 +14,9 @@ class RateLimitError(IngestError):
 
     def __init__(self, what: str, resets_at: datetime) -> None:
         self.resets_at = resets_at
-        when = (
-            f"it opens again at {resets_at:%H:%M} UTC" if resets_at else "it did not say until when"
-        )
         super().__init__(
-            f"{what}; {when}. What was read is stored: run the same command later to go on"
+            f"{what}; it opens again at {resets_at:%Y-%m-%d %H:%M} UTC. What was read is stored: "
+            "run the same command then to go on"
         )
 
 

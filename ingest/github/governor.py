@@ -60,7 +60,7 @@ class Governor:
         self._sleep, self._clock = sleep, clock
         self._in_flight = threading.Lock()
         self._opens_at: dict[str, float] = {}
-        self._allowance: str | None = None
+        self._why = ""
         self._closed: IngestError | None = None
 
     def send(self, resource: str, call: Callable[[], httpx.Response]) -> httpx.Response:
@@ -78,8 +78,10 @@ class Governor:
                 self._note_budget(resource, answer)
                 if not is_limited(answer):
                     return answer
-                wait = _asked_wait(answer, self.patience.secondary_wait_s * 2**turn)
-                self._opens_at.setdefault(resource, self._clock() + wait)
+                if resource not in self._opens_at:
+                    wait = _asked_wait(answer, self.patience.secondary_wait_s * 2**turn)
+                    self._opens_at[resource] = self._clock() + wait
+                    self._why = "GitHub asks to slow down"
         raise AssertionError("unreachable")
 
     def close(self, error: IngestError) -> None:
@@ -101,23 +103,26 @@ class Governor:
         return wait
 
     def _limit_error(self, wait: float) -> RateLimitError:
-        known = f" of {self._allowance} requests an hour" if self._allowance else ""
-        hint = " (GITHUB_TOKEN raises it to 5000)" if self._allowance == "60" else ""
-        opens = datetime.fromtimestamp(min(self._clock() + wait, _LATEST_SECOND), UTC)
-        return RateLimitError(f"GitHub's limit{known} is reached{hint}", opens)
+        opens = min(self._clock() + wait, _LATEST_SECOND)
+        return RateLimitError(self._why, datetime.fromtimestamp(opens, UTC))
 
     def _note_budget(self, resource: str, answer: httpx.Response) -> None:
         """Remember when a spent budget opens again, by the server's own clock."""
-        self._allowance = answer.headers.get("x-ratelimit-limit", self._allowance)
         reset = answer.headers.get("x-ratelimit-reset", "")
         if answer.headers.get("x-ratelimit-remaining") == "0" and _is_number(reset):
             # Clocks tick at different moments; one more second avoids asking too early.
             wait = int(reset) - self._server_time(answer) + 1
             self._opens_at[resource] = self._clock() + wait
+            self._why = _spent(answer.headers.get("x-ratelimit-limit"))
 
     def _server_time(self, answer: httpx.Response) -> float:
         date = _parse_date(answer.headers.get("date", ""))
         return date.timestamp() if date else self._clock()
+
+
+def _spent(limit: str | None) -> str:
+    hint = " (GITHUB_TOKEN raises it to 5000)" if limit == "60" else ""
+    return f"GitHub's limit of {limit or 'so many'} requests an hour is reached{hint}"
 
 
 def is_limited(answer: httpx.Response) -> bool:
