@@ -52,6 +52,7 @@ def spoil(kind: str, reply: Reply, now: int) -> Reply:
         "too_many": lambda: _error(429, "Too many requests", retry_after="2"),
         "exhausted": lambda: _error(403, "API rate limit exceeded for 192.0.2.1.", **spent),
         "exhausted_for_an_hour": lambda: _error(403, "API rate limit exceeded.", **hour),
+        "gone": lambda: _error(422, "after is not a valid cursor"),
         "unauthorized": lambda: _error(401, "Bad credentials"),
         "object": lambda: Reply(200, b'{"message": "hello"}'),
         "null": lambda: Reply(200, b"null"),

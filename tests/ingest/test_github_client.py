@@ -50,7 +50,7 @@ def test_a_limit_that_says_nothing_is_waited_for_longer_and_longer(acme: Emulato
     clock = FakeClock()
     acme.faults = [Fault("secondary", 9)]
     client = make_client(acme, clock=clock)
-    with pytest.raises(RateLimitError, match="asks to slow down.*run the same command then"):
+    with pytest.raises(RateLimitError, match=r"asks to slow down.*run the same command then"):
         client.get_list(PULLS)
     assert [round(seconds) for seconds in clock.slept] == [60, 120]
 
