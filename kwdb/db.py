@@ -129,7 +129,8 @@ def sole_process(engine: sa.Engine, lock_file: Path, what: str) -> Iterator[None
             query = f"SELECT pg_try_advisory_lock({_WRITE_LOCK}, hashtext('{what}'))"
             if not connection.exec_driver_sql(query).scalar():
                 raise UserError(f"another kwdb is at work on {what}: wait until it ends")
-        connection.rollback()  # the lock belongs to the session, not to a transaction
+            connection.rollback()  # the lock belongs to the session, not to a transaction,
+            connection.detach()  # which ends with it instead of going back to the pool
         yield
 
 

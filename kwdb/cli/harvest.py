@@ -4,7 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,8 +55,8 @@ def ingest(
     engine = open_writer(settings.database_url)
     options = Options(since=since, full=full, diffs=diffs)
     chosen = _choose(engine, names)
-    client = None if no_api else open_api(settings)
-    done, failed = _harvest_each(engine, settings, chosen, options, client)
+    with github_client(settings, wanted=not no_api) as client:
+        done, failed = _harvest_each(engine, settings, chosen, options, client)
     if failed and not done:
         raise UserError("; ".join(failed.values()))
     summary = {
@@ -76,12 +76,17 @@ def ingest(
         raise typer.Exit(3)
 
 
-def open_api(settings: Settings) -> "GitHub":
-    """Return a client for GitHub's API, with the token that can be found."""
+@contextmanager
+def github_client(settings: Settings, *, wanted: bool) -> Iterator["GitHub | None"]:
+    """Give a client for GitHub's API with the token that can be found; None where not wanted."""
+    if not wanted:
+        yield None
+        return
     from ingest.github.client import GitHub
     from ingest.github.token import find_token
 
-    return GitHub(settings.github_api_url, find_token(settings))
+    with closing(GitHub(settings.github_api_url, find_token(settings))) as client:
+        yield client
 
 
 def incomplete(done: list[dict[str, Any]]) -> list[str]:

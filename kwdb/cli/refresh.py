@@ -5,8 +5,10 @@ limit that is reached half-way leaves no history unread.
 """
 
 import logging
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kwdb.cli.harvest import harvest_one, open_api, with_hint
+from kwdb.cli.harvest import github_client, harvest_one, with_hint
 from kwdb.cli.output import JsonFlag, note, print_json
 from kwdb.config import Settings, load_settings
 from kwdb.errors import ConfigError, UserError
@@ -70,17 +72,17 @@ def refresh(
     started = time.monotonic()
     settings = load_settings()
     engine = open_writer(settings.database_url)
-    with sole_process(engine, settings.cache_dir / "refresh.lock", "refresh"):
-        place = _open_log(log)
-        try:
-            outcomes = _refresh_all(engine, settings, no_api=no_api, full=full)
-        finally:
-            _close_log()
+    with (
+        sole_process(engine, settings.cache_dir / "refresh.lock", "refresh"),
+        _log_to(log) as place,
+        github_client(settings, wanted=not no_api) as client,
+    ):
+        outcomes = _refresh_all(engine, settings, client, full=full)
     _report(outcomes, round(time.monotonic() - started, 2), place, as_json=as_json)
 
 
 def _refresh_all(
-    engine: "Engine", settings: Settings, *, no_api: bool, full: bool
+    engine: "Engine", settings: Settings, client: "GitHub | None", *, full: bool
 ) -> list[_Outcome]:
     from ingest.harvest import Options
     from kwdb.db import read_transaction
@@ -88,7 +90,6 @@ def _refresh_all(
 
     with read_transaction(engine) as connection:
         rows = list_repositories(connection)
-    client = None if no_api else open_api(settings)
     outcomes = {row["id"]: _Outcome(row["slug"]) for row in rows}
     git = Options(command="refresh", full=full)
     api = Options(command="refresh", full=full, git=False)
@@ -142,11 +143,9 @@ def _report(outcomes: list[_Outcome], seconds: float, log: Path, *, as_json: boo
                 "log": str(log),
             }
         )
-    else:
-        fresh = len(outcomes) - len(problems)
-        note(
-            f"{fresh} of {len(outcomes)} repositories fresh, {rows} rows in {seconds} s; log {log}"
-        )
+    elif problems or sys.stderr.isatty():  # cron mails whatever is said
+        fresh = f"{len(outcomes) - len(problems)} of {len(outcomes)} repositories fresh"
+        note(f"{fresh}, {rows} rows written in {seconds} s; log: {log}")
     for outcome in problems:
         note(f"kwdb: {outcome.slug}: {outcome.problem}")
     if problems:
@@ -160,7 +159,8 @@ def _status(outcomes: list[_Outcome]) -> str:
     return "failed" if found == {"failed"} else "incomplete"
 
 
-def _open_log(path: Path | None) -> Path:
+@contextmanager
+def _log_to(path: Path | None) -> Iterator[Path]:
     """Let what is said go to a file that turns over at 1 MiB; five old ones are kept.
 
     Raises:
@@ -171,23 +171,18 @@ def _open_log(path: Path | None) -> Path:
     place = path or Path(user_log_dir("kwdb")) / "kwdb.log"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(
-            place, maxBytes=_LOG_BYTES, backupCount=_OLD_LOGS, encoding="utf-8"
-        )
+        handler = RotatingFileHandler(place, "a", _LOG_BYTES, _OLD_LOGS, encoding="utf-8")
     except OSError as exc:
-        raise ConfigError(
-            f"cannot write {place}: {exc.strerror}; choose another with --log"
-        ) from exc
+        said = f"cannot write {place}: {exc.strerror}; choose another with --log"
+        raise ConfigError(said) from exc
     form = logging.Formatter("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     form.converter = time.gmtime
     handler.setFormatter(form)
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
     logging.raiseExceptions = False  # a full disk under the log is no reason to stop
-    return place
-
-
-def _close_log() -> None:
-    for handler in list(_log.handlers):
+    try:
+        yield place
+    finally:
         _log.removeHandler(handler)
         handler.close()
