@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,6 +165,8 @@ def _log_to(path: Path | None) -> Iterator[Path]:
     Raises:
         ConfigError: the file cannot be written.
     """
+    from logging.handlers import RotatingFileHandler
+
     from platformdirs import user_log_dir
 
     place = path or Path(user_log_dir("kwdb")) / "kwdb.log"

@@ -96,20 +96,17 @@ def _is_descending(kind: str, asked: dict[str, str]) -> bool:
     return asked.get("direction", default) == "desc"
 
 
-_order: dict[tuple[int, Any], tuple[int, list[Pull]]] = {}
-
-
 def _sorted(repository: Repository, kind: str, asked: dict[str, str]) -> list[Pull]:
     """Return the whole list in the order asked for, sorted once while nothing changes."""
     wanted = tuple(asked.get(name) for name in ("sort", "direction", "state", "since"))
-    key = (id(repository), (kind, wanted))
-    version, rows = _order.get(key, (-1, []))
+    key = (kind, *wanted)
+    version, rows = repository.order.get(key, (-1, []))
     if version != repository.version:
         state = asked.get("state", "open")
         rows = [p for p in repository.pulls.values() if state in ("all", p.state)]
         rows = [p for p in rows if _is_since(p, asked.get("since"))] if kind == "issues" else rows
         rows.sort(key=lambda p: _key(p, asked), reverse=_is_descending(kind, asked))
-        _order[key] = (repository.version, rows)
+        repository.order[key] = (repository.version, rows)
     return rows
 
 

@@ -55,6 +55,7 @@ class Repository:
         self.default_branch = "main"
         self.pulls: dict[int, Pull] = {}
         self.version = 0
+        self.order: dict[tuple[str | None, ...], tuple[int, list[Pull]]] = {}
 
     def open(self, title: str = "Add a kernel", **fields: object) -> Pull:
         number = len(self.pulls) + 1

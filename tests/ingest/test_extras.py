@@ -16,6 +16,7 @@ from kwdb.models import pull_requests
 from kwdb.queries import explain
 
 NewSubject = Callable[..., Subject]
+SQLITE_ALONE = pytest.mark.parametrize("engine_name", ["sqlite"])
 COLUMNS = ("review_decision", "merged_by", "changed_files", "closed_by_sha")
 
 
@@ -83,6 +84,7 @@ def test_again_only_what_has_changed(new_subject: NewSubject) -> None:
     }
 
 
+@SQLITE_ALONE
 def test_hidden_files_are_not_counted_as_none(new_subject: NewSubject) -> None:
     """GitHub says 0 changed files where there are too many to show."""
     subject = new_subject(1)
@@ -92,6 +94,7 @@ def test_hidden_files_are_not_counted_as_none(new_subject: NewSubject) -> None:
     assert extras(subject)[1][2] is None
 
 
+@SQLITE_ALONE
 def test_the_size_of_queries_adapts(new_subject: NewSubject) -> None:
     subject = new_subject(40)
     subject.emulator.largest_query = 5
@@ -101,6 +104,7 @@ def test_the_size_of_queries_adapts(new_subject: NewSubject) -> None:
     assert {row[2] for row in extras(subject).values()} == {1}
 
 
+@SQLITE_ALONE
 @pytest.mark.parametrize("kind", ["errors", "null_nodes", "bad_gateway", "truncated", "reset"])
 def test_faults_that_pass(new_subject: NewSubject, kind: str) -> None:
     subject = new_subject(30)
@@ -110,6 +114,7 @@ def test_faults_that_pass(new_subject: NewSubject, kind: str) -> None:
     assert {row[2] for row in extras(subject).values()} == {1}
 
 
+@SQLITE_ALONE
 def test_one_that_always_fails_is_a_gap_and_stops_no_other(new_subject: NewSubject) -> None:
     subject = new_subject(6)
     include(subject)
@@ -122,6 +127,7 @@ def test_one_that_always_fails_is_a_gap_and_stops_no_other(new_subject: NewSubje
     assert subject.gaps() == {}
 
 
+@SQLITE_ALONE
 def test_a_service_that_is_down_is_not_asked_for_each(new_subject: NewSubject) -> None:
     subject = new_subject(60)
     include(subject)
@@ -133,6 +139,7 @@ def test_a_service_that_is_down_is_not_asked_for_each(new_subject: NewSubject) -
     until_quiet(lambda: ask(subject))
 
 
+@SQLITE_ALONE
 def test_a_repository_that_graphql_does_not_show(new_subject: NewSubject) -> None:
     subject = new_subject(3)
     include(subject)
@@ -167,6 +174,7 @@ def test_the_commit_that_closed_it_has_landed_it(
     assert subject.harvest(client, git=True)["rows_written"] == 0
 
 
+@SQLITE_ALONE
 def test_without_a_token_graphql_is_not_asked(new_subject: NewSubject) -> None:
     subject = new_subject(2)
     stages = subject.harvest(make_client(subject.emulator))["stages"]

@@ -23,6 +23,7 @@ from kwdb.store.rows import update_rows
 from tests.gitrepo import GitRepository
 
 NewSubject = Callable[..., Subject]
+SQLITE_ALONE = pytest.mark.parametrize("engine_name", ["sqlite"])
 
 
 def read(subject: Subject, token: str | None = None, **options: Any) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def read(subject: Subject, token: str | None = None, **options: Any) -> dict[str
 
 
 @pytest.mark.parametrize(("count", "requests"), [(0, 1), (7, 1), (100, 1), (101, 3), (1_000, 11)])
-@pytest.mark.parametrize("engine_name", ["sqlite"])
+@SQLITE_ALONE
 def test_requests_of_a_backfill(new_subject: NewSubject, count: int, requests: int) -> None:
     subject = new_subject(count)
     assert read(subject)["requests"] == len(subject.emulator.requests) == requests
@@ -54,6 +55,7 @@ def test_a_night_with_something_new(new_subject: NewSubject) -> None:
     assert subject.stored() == subject.expected()
 
 
+@SQLITE_ALONE
 def test_each_token_has_an_etag_of_its_own(new_subject: NewSubject) -> None:
     subject = new_subject(3)
     statuses = []
@@ -79,6 +81,7 @@ def test_odd_text_is_stored(new_subject: NewSubject) -> None:
     assert row["labels"] == ["a\ufffdb", "ünï"]
 
 
+@SQLITE_ALONE
 @pytest.mark.parametrize("ghost", [None, Person("ghost", 10137)], ids=["null", "ghost"])
 def test_a_deleted_author_is_null(new_subject: NewSubject, ghost: Person | None) -> None:
     subject = new_subject(1)
@@ -120,6 +123,7 @@ def test_an_older_page_does_not_overwrite_a_newer_row(new_subject: NewSubject) -
     assert subject.stored() == subject.expected()
 
 
+@SQLITE_ALONE
 def test_a_page_that_shows_a_row_twice(new_subject: NewSubject) -> None:
     subject = new_subject(1)
     old = items(subject)
@@ -131,6 +135,7 @@ def test_a_page_that_shows_a_row_twice(new_subject: NewSubject) -> None:
 MARKS = (pull_requests.c.ruleset, pull_requests.c.extractor)
 
 
+@SQLITE_ALONE
 @pytest.mark.parametrize(
     ("fields", "is_due"),
     [
@@ -170,6 +175,7 @@ def test_an_item_that_cannot_be_read_is_a_gap_until_it_can(new_subject: NewSubje
     assert subject.stored() == subject.expected()
 
 
+@SQLITE_ALONE
 def test_a_limit_in_mid_backlog_and_the_way_on(new_subject: NewSubject) -> None:
     subject = new_subject(20)
     subject.emulator.per_page_limit = 2
@@ -188,6 +194,7 @@ def test_a_limit_in_mid_backlog_and_the_way_on(new_subject: NewSubject) -> None:
     assert subject.stored() == subject.expected()
 
 
+@SQLITE_ALONE
 def test_a_checkpoint_that_is_no_longer_served(new_subject: NewSubject) -> None:
     subject = new_subject(6)
     subject.emulator.per_page_limit = 2
@@ -199,6 +206,7 @@ def test_a_checkpoint_that_is_no_longer_served(new_subject: NewSubject) -> None:
     assert subject.stored() == subject.expected()
 
 
+@SQLITE_ALONE
 def test_without_a_token_it_says_what_that_means(new_subject: NewSubject) -> None:
     subject = new_subject(124)
     subject.emulator.per_page_limit = 2
@@ -226,6 +234,7 @@ def test_a_new_name_becomes_the_name_and_the_old_one_an_alias(
     assert read(subject)["requests"] == 1
 
 
+@SQLITE_ALONE
 def test_a_new_name_of_a_repository_in_which_nothing_changed(new_subject: NewSubject) -> None:
     subject = new_subject()
     read(subject)
@@ -247,6 +256,7 @@ def test_a_name_that_another_repository_has_taken(new_subject: NewSubject) -> No
     assert subject.stored() == before
 
 
+@SQLITE_ALONE
 def test_since_reads_what_changed_since_and_moves_nothing(new_subject: NewSubject) -> None:
     subject = new_subject(0)
     subject.emulator.world.pace = 86_400
@@ -351,6 +361,7 @@ def test_the_life_of_a_pull_request(live: Subject, git_repository: GitRepository
     assert life.landing(two)[0] == "reverted"
 
 
+@SQLITE_ALONE
 def test_githubs_text_stands_where_the_commit_says_another(
     live: Subject, git_repository: GitRepository
 ) -> None:
@@ -373,6 +384,7 @@ def test_a_merge_commit_that_names_no_number_is_linked(
     assert life.landing(number) == ("landed", f"commit {sha} lands it, by rule {rule}")
 
 
+@SQLITE_ALONE
 def test_merged_into_a_release_branch_is_not_landed(
     live: Subject, git_repository: GitRepository
 ) -> None:
@@ -403,6 +415,7 @@ def test_the_report_of_a_harvest(live: Subject, git_repository: GitRepository) -
     }
 
 
+@SQLITE_ALONE
 def test_the_mirror_follows_a_new_name(live: Subject, git_repository: GitRepository) -> None:
     """The git side is still served under the old name, as a local copy would be."""
     life = Life(live, git_repository)

@@ -32,6 +32,7 @@ NAMES = (
     "deepseek-ai/DeepGEMM",
 )
 PASSWORD = "pa55w0rd"
+SQLITE_ALONE = pytest.mark.parametrize("engine_name", ["sqlite"])
 Command = Callable[..., "Done"]
 
 
@@ -123,6 +124,7 @@ def test_a_refresh_of_all(
     assert done.json["log"].endswith("kwdb.log")
 
 
+@SQLITE_ALONE
 def test_a_night_with_nothing_new(command: Command, six: Emulator) -> None:
     command("refresh")
     six.forget()
@@ -132,6 +134,7 @@ def test_a_night_with_nothing_new(command: Command, six: Emulator) -> None:
     assert command("refresh") == Done(0, "", "")
 
 
+@SQLITE_ALONE
 def test_git_comes_first_for_all(command: Command, six: Emulator, tmp_path: Path) -> None:
     mirrors: list[int] = []
     six.between = lambda _count: mirrors.append(len(list((tmp_path / "cache").rglob("*.git"))))
@@ -139,6 +142,7 @@ def test_git_comes_first_for_all(command: Command, six: Emulator, tmp_path: Path
     assert set(mirrors) == {len(NAMES)}
 
 
+@SQLITE_ALONE
 def test_one_dead_repository_keeps_the_others_fresh(
     command: Command, six: Emulator, tmp_path: Path
 ) -> None:
@@ -154,6 +158,7 @@ def test_one_dead_repository_keeps_the_others_fresh(
     assert done.err.count("\n") == 1
 
 
+@SQLITE_ALONE
 def test_all_dead(command: Command, six: Emulator, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "remotes")
     six.world.repositories.clear()
@@ -161,6 +166,7 @@ def test_all_dead(command: Command, six: Emulator, tmp_path: Path) -> None:
     assert (done.code, done.json["status"]) == (1, "failed")
 
 
+@SQLITE_ALONE
 def test_a_defect_in_one_repository_stops_no_other(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +194,7 @@ def test_a_second_refresh_ends_at_once(command: Command, engine: sa.Engine, tmp_
     assert command("refresh").code == 0
 
 
+@SQLITE_ALONE
 def test_a_limit_leaves_git_fresh_and_says_when_to_go_on(
     command: Command, six: Emulator, engine: sa.Engine
 ) -> None:
@@ -201,6 +208,7 @@ def test_a_limit_leaves_git_fresh_and_says_when_to_go_on(
     assert command("refresh").code == 0
 
 
+@SQLITE_ALONE
 def test_the_log_turns_over(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +221,7 @@ def test_the_log_turns_over(
     assert len(names) <= 6
 
 
+@SQLITE_ALONE
 def test_a_log_that_cannot_be_written(command: Command, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = command("refresh", "--log", str(tmp_path / "file" / "log"))
@@ -235,6 +244,7 @@ def test_an_unreachable_api_and_a_reachable_mirror(
     assert done.json["repositories"][0]["status"] == "incomplete"
 
 
+@SQLITE_ALONE
 def test_an_unreachable_api_that_is_not_asked(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,7 +278,16 @@ def files_below(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("kind", ["unauthorized", "bad_gateway", "retry_after", "object", None])
+@pytest.mark.parametrize(
+    ("engine_name", "kind"),
+    [
+        pytest.param("sqlite", "unauthorized"),
+        pytest.param("sqlite", "retry_after"),
+        pytest.param("sqlite", "object"),
+        pytest.param("postgres", "bad_gateway", marks=pytest.mark.postgres),
+        pytest.param("postgres", None, marks=pytest.mark.postgres),
+    ],
+)
 def test_no_secret_is_ever_shown_or_stored(
     command: Command,
     six: Emulator,
