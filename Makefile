@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check docs wheel bench clean
+.PHONY: run test test-long check docs wheel bench clean
 
 run: .venv/run  ## install, make a database, harvest one repository, ask it twice
 	$(BIN)/kwdb init
@@ -12,6 +12,9 @@ run: .venv/run  ## install, make a database, harvest one repository, ask it twic
 
 test: .venv/test check  ## lint, types, layering and the whole suite
 	$(BIN)/python -m pytest -q -n 2
+
+test-long: .venv/test  ## the property tests of the harvest with 2,000 examples each
+	KWDB_TEST_EXAMPLES=2000 $(BIN)/python -m pytest -q tests/ingest/test_pulls_properties.py
 
 check: .venv/test  ## lint, types, layering
 	$(BIN)/ruff check .

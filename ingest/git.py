@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from kwdb.errors import ConfigError, IngestError
+from kwdb.text import without_credentials
 
 Progress = Callable[[int, int | None], None]
 """Called with what is done and, where known, the total."""
@@ -87,7 +88,7 @@ def run_git(*arguments: str, directory: Path | None = None) -> str:
 def _last_line(said: bytes) -> str:
     lines = [line for line in said.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal:", "error:"))]
-    return (fatal or lines or ["no message"])[0].strip()
+    return without_credentials((fatal or lines or ["no message"])[0].strip())
 
 
 def list_remote(url: str, branch: str | None) -> RemoteRefs:
@@ -103,7 +104,10 @@ def list_remote(url: str, branch: str | None) -> RemoteRefs:
     name = branch or head
     tip = refs.get(f"refs/heads/{branch}" if branch else "HEAD")
     if name is None or tip is None:
-        raise IngestError(f"{url} has no branch {name or 'HEAD'}: it is empty or of another shape")
+        place = without_credentials(url)
+        raise IngestError(
+            f"{place} has no branch {name or 'HEAD'}: it is empty or of another shape"
+        )
     pulls = {int(m[1]): sha for ref, sha in refs.items() if (m := _PULL_REF.fullmatch(ref))}
     return RemoteRefs(name, tip, pulls)
 

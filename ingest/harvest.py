@@ -4,8 +4,11 @@
     mirror    a clone without blobs, or a fetch
     commits   first-parent history that is not stored yet, with paths
     link      what each new commit does to pull requests (again for all when the rules change)
+    pulls     what GitHub's API says of pull requests, where a client is given
     classify  decision, tags and page of each pull request that these rules have not seen
-    diffs     the same with changed lines for those kept or deferred, where asked for
+    extras    what only GraphQL says of those that are kept, where the client has a token
+    reconcile landed_state of all when its rules change; how well commits and API agree
+    diffs     decisions with changed lines for those kept or deferred, where asked for
     extract   performance claims of each pull request that this extractor has not read
 
 A stage that was killed leaves whole batches behind and goes on after them. What a rewritten
@@ -13,6 +16,7 @@ branch no longer has is marked, never deleted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -25,16 +29,21 @@ import sqlalchemy as sa
 from ingest.claims.stage import extract_stage
 from ingest.classify import classify, ruleset
 from ingest.diffs import bring_blobs, list_needed, read_patches
+from ingest.extras import read_extras
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
+from ingest.github.client import GitHub
 from ingest.gitlog import read_commits
-from ingest.landing import settle
+from ingest.landing import LANDING
 from ingest.linker import LINKER, History, link
+from ingest.pulls import read_pulls
+from ingest.reconcile import reconcile, settle_pull_requests
 from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
 from kwdb.errors import IngestError, UserError
 from kwdb.locks import exclusive
 from kwdb.records import Change, CommitRecord, LinkRecord, Verdict
 from kwdb.store import harvest as store
+from kwdb.store.gaps import gap_reasons
 from kwdb.store.verdicts import (
     WITH_DIFFS,
     RepositoryRow,
@@ -54,12 +63,16 @@ _DIFFS = 500
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a person may ask of a harvest; `since` reads no commit before that day, this time."""
+    """What a person may ask of a harvest; `since` reads nothing before that day, this time.
+
+    Without `git` neither remote nor mirror is touched: the API's half alone.
+    """
 
     since: date | None = None
     full: bool = False
     command: str = "ingest"
     diffs: bool = False
+    git: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,8 @@ class Job:
     options: Options
     report: Report
     say: Callable[[str], None] = lambda _message: None
+    client: GitHub | None = None
+    former_names: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -93,6 +108,7 @@ def harvest(job: Job) -> dict[str, Any]:
             this repository is at work; what was stored before stays.
     """
     with exclusive(job.mirror.with_suffix(".lock"), job.repository.full_name):
+        _adopt_mirror(job)
         with write_transaction(job.engine) as connection:
             run = store.start_run(connection, job.repository.id, job.options.command)
         try:
@@ -100,10 +116,29 @@ def harvest(job: Job) -> dict[str, Any]:
         except UserError as exc:
             _finish(job, run, "failed", {}, str(exc))
             raise
-        summary = {"repo": job.repository.slug, "status": "done", "stages": stages}
+        missing = _missing(job, stages)
+        status = "incomplete" if missing else "done"
+        summary = {"repo": job.repository.slug, "status": status, "stages": stages}
         summary["rows_written"] = sum(counts.get("rows_written", 0) for counts in stages.values())
-        _finish(job, run, "done", summary, None)
-        return summary
+        _finish(job, run, status, summary, missing)
+        return summary | ({"message": missing} if missing else {})
+
+
+def _missing(job: Job, stages: dict[str, dict[str, Any]]) -> str | None:
+    """Say what the API's stages could not read; None where nothing is missing."""
+    if not any(counts.get("gaps") for counts in stages.values()):
+        return None
+    with read_transaction(job.engine) as connection:
+        reasons = gap_reasons(connection, job.repository.id)
+    return f"{len(reasons)} {'gap' if len(reasons) == 1 else 'gaps'}: {reasons[0]}"
+
+
+def _adopt_mirror(job: Job) -> None:
+    """Take over the mirror that a former name of the repository has left."""
+    for name in job.former_names:
+        left = job.settings.cache_dir / "mirrors" / f"{name}.git"
+        if left.is_dir() and not job.mirror.exists():
+            left.rename(job.mirror)
 
 
 def _finish(job: Job, run: int, status: str, summary: dict[str, Any], message: str | None) -> None:
@@ -112,17 +147,45 @@ def _finish(job: Job, run: int, status: str, summary: dict[str, Any], message: s
 
 
 def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
-    refs = list_remote(job.url, job.repository.default_branch)
-    stages = {"refs": _store_refs(job, refs)}
-    moved = update_mirror(job.mirror, job.url, refs, partial(job.report, "mirror"))
-    stages["mirror"] = {"updated": moved, "tip": refs.tip}
-    stages["commits"] = _store_history(job, refs)
-    stages["link"] = _link(job, refs)
+    stages = _run_git_stages(job) if job.options.git else {}
+    if job.client:
+        stages["pulls"] = read_pulls(job, job.client)
     stages["classify"] = _classify(job)
+    if job.client and job.client.has_token:
+        stages["extras"] = read_extras(job, job.client)
+        # A commit that closed a pull request may have landed it.
+        stages["classify"] = _sum(stages["classify"], _classify(job))
+    stages["reconcile"] = reconcile(job)
     if job.options.diffs:
         stages["diffs"] = _try_diffs(job)
     stages["extract"] = extract_stage(job.engine, job.repository, job.report)
     return stages
+
+
+def _sum(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
+    return {name: count + two[name] for name, count in one.items()}
+
+
+def _run_git_stages(job: Job) -> dict[str, dict[str, Any]]:
+    url, refs = _find_remote(job)
+    stages = {"refs": _store_refs(job, refs)}
+    moved = update_mirror(job.mirror, url, refs, partial(job.report, "mirror"))
+    stages["mirror"] = {"updated": moved, "tip": refs.tip}
+    stages["commits"] = _store_history(job, refs)
+    stages["link"] = _link(job, refs)
+    return stages
+
+
+def _find_remote(job: Job) -> tuple[str, RemoteRefs]:
+    """Ask the remote, under a former name where the present one is not served (a local copy)."""
+    try:
+        return job.url, list_remote(job.url, job.repository.default_branch)
+    except IngestError:
+        for name in job.former_names:
+            url = f"{job.settings.clone_base}/{name}"
+            with suppress(IngestError):
+                return url, list_remote(url, job.repository.default_branch)
+        raise
 
 
 def _store_refs(job: Job, refs: RemoteRefs) -> dict[str, Any]:
@@ -130,6 +193,8 @@ def _store_refs(job: Job, refs: RemoteRefs) -> dict[str, Any]:
         if job.repository.default_branch is None:
             store.set_default_branch(connection, job.repository.id, refs.branch)
         written = store.store_pull_heads(connection, job.repository.id, refs.pull_heads)
+        count = str(len(refs.pull_heads))
+        store.set_cursor(connection, job.repository.id, "refs", count, "1")
     return {"pull_requests": len(refs.pull_heads), "rows_written": written}
 
 
@@ -200,17 +265,12 @@ def _mark(job: Job, vanished: Sequence[str], returned: Sequence[str]) -> None:
             for shas, reachable in ((vanished, False), (returned, True))
             for key in store.set_reachable(connection, job.repository.id, shas, reachable=reachable)
         }
-        _settle(connection, touched)
-
-
-def _settle(connection: sa.Connection, keys: Iterable[int]) -> int:
-    events = store.landing_events(connection, sorted(keys))
-    return store.store_landings(connection, [settle(key, found) for key, found in events.items()])
+        settle_pull_requests(connection, touched, job.repository.landing)
 
 
 def _link(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     """Link the commits after the cursor; all of them when the rules of the linker changed."""
-    version = f"{LINKER}-{job.repository.landing}"
+    version = f"{LINKER}.{LANDING}-{job.repository.landing}"
     with read_transaction(job.engine) as connection:
         cursor = store.get_cursor(connection, job.repository.id, "link")
         last = cursor["cursor"] if cursor["version"] == version and not job.options.full else None
@@ -266,7 +326,8 @@ def _store_links(
         written = store.ensure_pull_requests(connection, repository, wanted, numbers)
         touched = store.linked_pull_requests(connection, links)
         written += store.store_links(connection, links, numbers)
-        _settle(connection, touched | {numbers[number] for number in wanted})
+        touched |= {numbers[number] for number in wanted}
+        settle_pull_requests(connection, touched, job.repository.landing)
         store.set_cursor(connection, repository, "link", batch[-1][1].sha, version)
     return written
 

@@ -13,7 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from kwdb.errors import ConfigError, DatabaseError, SchemaVersionError
+from kwdb.errors import ConfigError, DatabaseError, SchemaVersionError, UserError
+from kwdb.locks import exclusive
 from kwdb.sqlite import SCHEMA_REVISION, read_only_uri, url_path
 from kwdb.sqlite import complaint as known_complaint
 
@@ -109,6 +110,28 @@ def write_transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
         connection = plain.execution_options(kwdb_writer=True)
         with connection.begin():
             yield connection
+
+
+@contextmanager
+def sole_process(engine: sa.Engine, lock_file: Path, what: str) -> Iterator[None]:
+    """Hold what only one process may do with a database at a time; `what` names it in messages.
+
+    A file beside a SQLite database is locked, else `lock_file`, and on PostgreSQL the server's own
+    lock as well, because others may come from other machines. A holder's death releases both.
+
+    Raises:
+        UserError: another process is at it; nothing is waited for.
+    """
+    path = sqlite_path(engine.get_execution_options()["kwdb_url"])
+    beside = path.with_name(f"{path.name}.{what}.lock") if path else lock_file
+    with exclusive(beside, what), explained(engine), engine.connect() as connection:
+        if connection.dialect.name == "postgresql":
+            query = f"SELECT pg_try_advisory_lock({_WRITE_LOCK}, hashtext('{what}'))"
+            if not connection.exec_driver_sql(query).scalar():
+                raise UserError(f"another kwdb is at work on {what}: wait until it ends")
+            connection.rollback()  # the lock belongs to the session, not to a transaction,
+            connection.detach()  # which ends with it instead of going back to the pool
+        yield
 
 
 @contextmanager

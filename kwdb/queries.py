@@ -188,9 +188,11 @@ def _not_found(connection: sa.Connection, name: str) -> str:
 
 
 _PULL_REQUEST_COLUMNS = (
-    "number title body landed_state landed_at merged_at api_state merge_sha head_sha base_ref "
-    "created_at closed_at decision decision_reason decision_evidence decided_by ruleset"
+    "number title body landed_state landed_reason landed_at merged_at api_state merge_sha "
+    "head_sha base_ref created_at updated_at closed_at review_decision merged_by changed_files "
+    "closed_by_sha decision decision_reason decision_evidence decided_by ruleset"
 ).split()
+_LANDING = "landed_state landed_reason landed_at api_state merged_at merge_sha".split()
 
 
 def _pull_request_parts(connection: sa.Connection, row: Found) -> Found:
@@ -286,7 +288,7 @@ def explain(connection: sa.Connection, name: str) -> Found:
         NotFoundError: neither exists.
     """
     found = show(connection, name)
-    wanted = ("id", "title", "url", "landed_state", "landed_at", "tags", "commits", "claims")
+    wanted = ("id", "title", "url", *_LANDING, "tags", "commits", "claims")
     answer = {key: found[key] for key in wanted if key in found}
     if "decision" in found:
         parts = {"decision": "decision", "reason": "decision_reason", "rule": "decided_by"}

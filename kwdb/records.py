@@ -69,6 +69,40 @@ class LinkRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class PullRequestRecord:
+    """A pull request as a page of GitHub's list has it; times in UTC, a deleted author is None.
+
+    `merge_sha` is set for merged ones only: of an open one GitHub names a commit made for a test.
+    """
+
+    number: int
+    title: str
+    body: str | None
+    author: PersonRecord | None
+    state: str
+    is_draft: bool | None
+    base_ref: str | None
+    head_sha: str | None
+    merge_sha: str | None
+    created_at: datetime
+    updated_at: datetime
+    closed_at: datetime | None
+    merged_at: datetime | None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExtrasRecord:
+    """What GraphQL alone says of a pull request; `closed_by_sha` is the commit that closed it."""
+
+    number: int
+    review_decision: str | None
+    merged_by: str | None
+    changed_files: int | None
+    closed_by_sha: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A pull request as the classifier reads it; `diff` is unified diff text or None."""
 

@@ -3,6 +3,7 @@
 import re
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
+_CREDENTIALS = re.compile(r"//[^/\s@'\"]+@")
 _HOME = re.compile(r"""(?<![\w.])(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s"'`<>:,;)\]]+""")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 
@@ -14,6 +15,19 @@ def fold(text: str) -> str:
     `cta_group::2` and "CTA group 2" give `cta group 2`. Empty when there is no letter or digit.
     """
     return _BETWEEN_WORDS.sub(" ", text.casefold()).strip()
+
+
+def storable(text: str) -> str:
+    """Return text as both engines take it: NUL as U+FFFD, lone surrogates as backslash escapes.
+
+    Nothing else is changed and nothing is cut.
+    """
+    return text.replace("\0", "\ufffd").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def without_credentials(text: str) -> str:
+    """Return text in which URLs have lost their user and password."""
+    return _CREDENTIALS.sub("//", text)
 
 
 def headings(markdown: str) -> str:

@@ -22,6 +22,7 @@ from kwdb.cli import (
     harvest,
     lines,
     reading,
+    refresh,
     triage,
 )
 from kwdb.errors import UserError
@@ -56,6 +57,7 @@ app.add_typer(database.app, name="db")
 app.add_typer(exchange.importing, name="import")
 app.add_typer(exchange.exporting, name="export")
 app.command("ingest")(harvest.ingest)
+app.command("refresh")(refresh.refresh)
 for _command in (
     reading.search,
     reading.show,

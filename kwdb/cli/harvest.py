@@ -4,7 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,10 +13,12 @@ from kwdb.cli.output import JsonFlag, note, print_json
 from kwdb.cli.reading import Day
 from kwdb.config import Settings, load_settings
 from kwdb.errors import UnknownValueError, UserError
+from kwdb.text import without_credentials
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from ingest.github.client import GitHub
     from ingest.harvest import Options
 
 _FULL_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -39,7 +41,9 @@ def ingest(
     """Harvest repositories: history, pull requests, tags and pages.
 
     Twice equals once: what is stored already is not written again. A name of the form OWNER/NAME
-    adds a repository that is not known yet.
+    adds a repository that is not known yet. GitHub's API is asked with GITHUB_TOKEN, with the
+    token of `gh`, or without any (60 requests an hour); what it does not give is tried again the
+    next time, and the exit code is 3.
 
     Examples: kwdb ingest vllm · kwdb ingest all --no-api · kwdb ingest NVIDIA/cccl
     """
@@ -51,9 +55,8 @@ def ingest(
     engine = open_writer(settings.database_url)
     options = Options(since=since, full=full, diffs=diffs)
     chosen = _choose(engine, names)
-    if not no_api:
-        note("this version reads git only: open pull requests, labels and API times stay empty")
-    done, failed = _harvest_each(engine, settings, chosen, options)
+    with github_client(settings, wanted=not no_api) as client:
+        done, failed = _harvest_each(engine, settings, chosen, options, client)
     if failed and not done:
         raise UserError("; ".join(failed.values()))
     summary = {
@@ -66,29 +69,53 @@ def ingest(
         print_json(summary)
     else:
         note(f"{summary['rows_written']} rows written in {summary['seconds']} s")
-    for message in failed.values():
+    problems = [*failed.values(), *incomplete(done)]
+    for message in problems:
         note(f"kwdb: {message}")
-    if failed:
+    if problems:
         raise typer.Exit(3)
 
 
+@contextmanager
+def github_client(settings: Settings, *, wanted: bool) -> Iterator["GitHub | None"]:
+    """Give a client for GitHub's API with the token that can be found; None where not wanted."""
+    if not wanted:
+        yield None
+        return
+    from ingest.github.client import GitHub
+    from ingest.github.token import find_token
+
+    with closing(GitHub(settings.github_api_url, find_token(settings))) as client:
+        yield client
+
+
+def incomplete(done: list[dict[str, Any]]) -> list[str]:
+    """Say for each harvested repository what is missing of it."""
+    return [f"{one['repo']}: {one['message']}" for one in done if one["status"] == "incomplete"]
+
+
 def _harvest_each(
-    engine: "Engine", settings: Settings, chosen: list[dict[str, Any]], options: "Options"
+    engine: "Engine",
+    settings: Settings,
+    chosen: list[dict[str, Any]],
+    options: "Options",
+    client: "GitHub | None",
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Harvest one after the other; what fails for one does not stop the others."""
     done: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     for repository in chosen:
         try:
-            done.append(_harvest_one(engine, settings, repository, options))
+            done.append(harvest_one(engine, settings, repository, options, client))
             if message := done[-1]["stages"].get("diffs", {}).get("failed"):
                 failed[repository["slug"]] = f"{repository['slug']}: {message}"
         except UserError as exc:
-            failed[repository["slug"]] = f"{repository['slug']}: {_with_hint(exc, settings)}"
+            failed[repository["slug"]] = f"{repository['slug']}: {with_hint(exc, settings)}"
     return done, failed
 
 
-def _with_hint(error: UserError, settings: Settings) -> str:
+def with_hint(error: UserError, settings: Settings) -> str:
+    """Return what an error says, and what to do about a remote that does not answer."""
     said = str(error)
     if settings.clone_base.startswith("https://github.com") and said.startswith("git ls-remote"):
         return (
@@ -96,28 +123,42 @@ def _with_hint(error: UserError, settings: Settings) -> str:
             "Try again later, or set KWDB_CLONE_BASE to a mirror, e.g. file:///srv/git"
         )
     is_remote = said.startswith(("git ls-remote", "git could not fetch"))
-    return f"{said}: check KWDB_CLONE_BASE, now {settings.clone_base}" if is_remote else said
+    return (
+        f"{said}: check KWDB_CLONE_BASE, now {without_credentials(settings.clone_base)}"
+        if is_remote
+        else said
+    )
 
 
-def _harvest_one(
-    engine: "Engine", settings: Settings, row: dict[str, Any], options: "Options"
+def harvest_one(
+    engine: "Engine",
+    settings: Settings,
+    row: dict[str, Any],
+    options: "Options",
+    client: "GitHub | None",
+    say: Callable[[str], None] = note,
 ) -> dict[str, Any]:
+    """Harvest one repository, saying a line for each stage; raises as `ingest.harvest.harvest`."""
     from ingest.harvest import Job, harvest
     from kwdb.db import explained, read_transaction
     from kwdb.queries import repository_names
+    from kwdb.store.pulls import former_names
     from kwdb.store.verdicts import RepositoryRow
 
     names = ("id", "slug", "full_name", "landing", "default_branch")
     repository = RepositoryRow(**{name: row[name] for name in names})
     with read_transaction(engine) as connection:
         known_as = repository_names(connection, repository.id)
+        former = former_names(connection, repository.id)
     with explained(engine), progress(repository.slug) as report:
-        summary = harvest(Job(engine, settings, repository, known_as, options, report, note))
+        summary = harvest(
+            Job(engine, settings, repository, known_as, options, report, say, client, former)
+        )
     for stage, counts in summary["stages"].items():
         if "failed" in counts:
             continue  # said once, at the end
         shown = ", ".join(f"{name} {value}" for name, value in counts.items())
-        note(f"{repository.slug:<12} {stage:<9} {shown}")
+        say(f"{repository.slug:<12} {stage:<9} {shown}")
     return summary
 
 
@@ -165,7 +206,7 @@ def _add(engine: "Engine", full_name: str) -> dict[str, Any]:
     try:
         list_remote(f"{settings.clone_base}/{full_name}", None)
     except UserError as exc:
-        raise UserError(f"{full_name}: {_with_hint(exc, settings)}") from exc
+        raise UserError(f"{full_name}: {with_hint(exc, settings)}") from exc
     with write_transaction(engine) as connection:
         add_repository(connection, full_name.rpartition("/")[2].lower(), full_name, "squash")
         return find_repository(connection, full_name) or {}

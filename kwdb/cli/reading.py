@@ -212,7 +212,8 @@ def explain(
         return print_json(found)
     typer.echo(f"{found['id']}  {found.get('title') or ''}\n")
     if decision := found.get("decision"):
-        print_fields(decision)
+        landing = ("landed_state", "landed_reason", "landed_at", "api_state", "merged_at")
+        print_fields({name: found[name] for name in landing} | decision)
     for commit in found.get("commits", ()):
         typer.echo(
             f"{commit['role']} by rule {commit['rule']}: {commit['sha'][:12]} {commit['subject']}"

@@ -123,13 +123,11 @@ def ensure_actors(connection: sa.Connection, people: Iterable[PersonRecord]) -> 
 
 
 def _fill_github_ids(connection: sa.Connection, people: Sequence[PersonRecord]) -> None:
-    if people:
-        statement = (
-            sa.update(actors)
-            .where(actors.c.login == sa.bindparam("who"), actors.c.github_id.is_(None))
-            .values(github_id=sa.bindparam("number"))
-        )
-        connection.execute(statement, [{"who": p.login, "number": p.github_id} for p in people])
+    a, ids = actors.c, {person.login: person.github_id for person in people}
+    for part in chunks(ids):
+        query = sa.select(a.id, a.login).where(a.login.in_(part), a.github_id.is_(None))
+        rows = [{"id": key, "github_id": ids[login]} for key, login in connection.execute(query)]
+        update_rows(connection, actors, rows)
 
 
 class PathKeys:
@@ -274,7 +272,7 @@ def store_links(
 def landing_events(connection: sa.Connection, keys: Collection[int]) -> dict[int, list[Row]]:
     """Return pull-request key -> its reachable link rows in order of landing.
 
-    Each row has role, sha, committed_at, author_id, subject and message of the commit.
+    Each row has role, rule, and of the commit sha, committed_at, author_id, subject and message.
     """
     events: dict[int, list[Row]] = {key: [] for key in keys}
     for part in chunks(keys):
@@ -282,6 +280,7 @@ def landing_events(connection: sa.Connection, keys: Collection[int]) -> dict[int
             sa.select(
                 pull_request_commits.c.pull_request_id,
                 pull_request_commits.c.role,
+                pull_request_commits.c.rule,
                 commits.c.sha,
                 commits.c.committed_at,
                 commits.c.author_id,
@@ -298,12 +297,12 @@ def landing_events(connection: sa.Connection, keys: Collection[int]) -> dict[int
 
 
 def store_landings(connection: sa.Connection, rows: Sequence[Row]) -> int:
-    """Update what git says of pull requests; returns how many rows changed.
+    """Update what became of pull requests; returns how many rows changed.
 
-    Each row has id, landed_state, landed_at, merge_sha, author_id, title and body. Where the API
-    has spoken (`fetched_at`), author, title and body stay as it gave them; so they do where no
-    landing is left that could say them (title None). A changed state or text makes the pull
-    request due for the stages that read it.
+    Each row has id, landed_state and its reason, landed_at, merge_sha, author_id, title and body.
+    Where the API has spoken (`fetched_at`), author, title and body stay as it gave them; so they
+    do where no landing is left that could say them (title None). A changed state or text makes
+    the pull request due for the stages that read it.
     """
     stored = _stored_landings(connection, [row["id"] for row in rows])
     changed = []
@@ -319,7 +318,10 @@ def store_landings(connection: sa.Connection, rows: Sequence[Row]) -> int:
 
 
 _API_FIELDS = ("author_id", "title", "body")
-_LANDING_FIELDS = ("landed_state", "landed_at", "merge_sha", "author_id", "title", "body")
+_LANDING_FIELDS = (
+    *("landed_state", "landed_reason", "landed_at", "merge_sha"),
+    *("author_id", "title", "body"),
+)
 _CLASSIFIED_FIELDS = ("landed_state", "merge_sha", "title", "body")
 _STAGE_MARKS = ("ruleset", "extractor")
 

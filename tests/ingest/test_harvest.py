@@ -225,7 +225,12 @@ def test_the_books_of_a_harvest(engine: sa.Engine, run: Harvester, story: GitRep
         found = connection.execute(sa.select(h.command, h.status, h.message, h.summary)).one()
     assert tuple(found) == ("ingest", "done", None, summary)
     cursors = dict(select(engine, harvest_cursors.c.stage, harvest_cursors.c.cursor))
-    assert cursors == {"commits": story.tip(), "link": story.tip()}
+    assert cursors == {
+        "refs": "5",
+        "commits": story.tip(),
+        "link": story.tip(),
+        "reconcile": "",
+    }
     assert run.row(engine).default_branch == "main"
 
 

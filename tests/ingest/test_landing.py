@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from ingest.landing import describe, settle
+from ingest.landing import Word, describe, settle
 
 NOON = datetime(2026, 8, 1, 12, tzinfo=UTC)
 ONE = datetime(2026, 8, 1, 13, tzinfo=UTC)
@@ -48,13 +48,17 @@ def test_describe(subject: str, message: str, described: tuple[str, str]) -> Non
 
 
 def event(role: str, sha: str, when: datetime = NOON, **over: Any) -> dict[str, Any]:
-    row = {"role": role, "sha": sha, "committed_at": when, "author_id": 3}
+    row = {"role": role, "rule": "suffix", "sha": sha, "committed_at": when, "author_id": 3}
     return row | {"subject": "Fuse (#7)", "message": "Fuse (#7)\n\nBody"} | over
 
 
-def row(state: str | None, **over: Any) -> dict[str, Any]:
+def row(state: str | None, reason: str | None = None, **over: Any) -> dict[str, Any]:
     names = ("landed_at", "merge_sha", "author_id", "title", "body")
-    return {"id": 1, "landed_state": state, **dict.fromkeys(names)} | over
+    return {"id": 1, "landed_state": state, "landed_reason": reason, **dict.fromkeys(names)} | over
+
+
+def does(sha: str, what: str) -> str:
+    return f"commit {sha} {what} it, by rule suffix"
 
 
 LANDED = {
@@ -71,15 +75,17 @@ SECOND = {"landed_at": ONE, "merge_sha": "b", "author_id": 4, "title": "Again", 
     ("events", "expected"),
     [
         pytest.param([], row(None), id="nothing"),
-        pytest.param([event("landed", "a")], row("landed", **LANDED), id="landed"),
+        pytest.param(
+            [event("landed", "a")], row("landed", does("a", "lands"), **LANDED), id="landed"
+        ),
         pytest.param(
             [event("landed", "a"), event("reverts", "b", ONE)],
-            row("reverted", **LANDED),
+            row("reverted", does("b", "reverts"), **LANDED),
             id="reverted",
         ),
         pytest.param(
             [event("landed", "a"), event("reverts", "b", ONE), event("relands", "c", ONE)],
-            row("landed", **LANDED),
+            row("landed", does("c", "relands"), **LANDED),
             id="brought-back",
         ),
         pytest.param(
@@ -87,17 +93,65 @@ SECOND = {"landed_at": ONE, "merge_sha": "b", "author_id": 4, "title": "Again", 
                 event("landed", "a"),
                 event("landed", "b", ONE, subject="Again", message="Again", author_id=4),
             ],
-            row("landed", **SECOND),
+            row("landed", does("b", "lands"), **SECOND),
             id="landed-twice",
         ),
-        pytest.param([event("reverts", "b")], row("reverted"), id="landing-not-seen"),
+        pytest.param(
+            [event("reverts", "b")], row("reverted", does("b", "reverts")), id="landing-not-seen"
+        ),
         pytest.param([event("original", "b")], row(None), id="original-alone"),
         pytest.param(
             [event("landed", "a"), event("cherry_pick", "b", ONE)],
-            row("landed", **LANDED),
+            row("landed", does("a", "lands"), **LANDED),
             id="cherry-picked",
         ),
     ],
 )
 def test_settle(events: list[dict[str, Any]], expected: dict[str, Any]) -> None:
     assert settle(1, events) == expected
+
+
+def merged(**over: Any) -> Word:
+    said = {"state": "closed", "merged_at": ONE, "merge_sha": "m", "base_ref": "main"}
+    return Word(**said | {"default_branch": "main"} | over)
+
+
+@pytest.mark.parametrize(
+    ("word", "state", "reason"),
+    [
+        (Word(), None, None),
+        (Word("open", base_ref="main"), "open", "GitHub shows it as open"),
+        (
+            Word("closed"),
+            "closed",
+            "GitHub shows it as closed; no commit of the branch lands it",
+        ),
+        (
+            merged(base_ref="release/2.1"),
+            "closed",
+            "GitHub merged it into release/2.1, not into main",
+        ),
+        (
+            merged(is_on_branch=False),
+            "closed",
+            "GitHub merged it as m, which has left the branch",
+        ),
+    ],
+    ids=["not-asked", "open", "closed", "another-branch", "left-the-branch"],
+)
+def test_githubs_word_where_no_commit_names_it(
+    word: Word, state: str | None, reason: str | None
+) -> None:
+    assert settle(1, [], word) == row(state, reason)
+
+
+@pytest.mark.parametrize("branch", ["main", None])
+def test_merged_by_github_and_named_by_no_commit(branch: str | None) -> None:
+    reason = "GitHub merged it as m; no commit of the branch names it"
+    expected = row("landed", reason, landed_at=ONE, merge_sha="m")
+    assert settle(1, [], merged(default_branch=branch)) == expected
+
+
+@pytest.mark.parametrize("word", [Word("open"), Word("closed"), merged(base_ref="other")])
+def test_a_commit_of_the_branch_says_more_than_github(word: Word) -> None:
+    assert settle(1, [event("landed", "a")], word) == settle(1, [event("landed", "a")])

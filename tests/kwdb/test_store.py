@@ -417,6 +417,7 @@ def test_a_slug_that_is_taken_becomes_owner_name(engine: sa.Engine) -> None:
 
 def landing(key: int, **over: Any) -> dict[str, Any]:
     row: dict[str, Any] = {"id": key, "landed_state": "landed", "landed_at": NOON}
+    row["landed_reason"] = "commit a lands it"
     return row | {"merge_sha": "a", "author_id": None, "title": "T", "body": "B"} | over
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwdb.text import fold, headings
+from kwdb.text import fold, headings, storable, without_credentials
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,25 @@ def test_headings_take_time_in_proportion() -> None:
     began = time.perf_counter()
     headings("# a" + " " * 2_000 + "b")
     assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [("", ""), ("a\0b", "a\ufffdb"), ("x\ud800y", "x\\ud800y"), ("\r\nß核", "\r\nß核")],
+    ids=["empty", "nul", "surrogate", "as-it-is"],
+)
+def test_storable(text: str, stored: str) -> None:
+    assert storable(text) == stored
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at https://jane:secret@git.example/x: refused", "at https://git.example/x: refused"),
+        ("'http://token@host'", "'http://host'"),
+        ("mail a@b, path //x/y@z", "mail a@b, path //x/y@z"),
+    ],
+    ids=["password", "token", "no-credentials"],
+)
+def test_without_credentials(text: str, shown: str) -> None:
+    assert without_credentials(text) == shown
