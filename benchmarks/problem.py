@@ -1,8 +1,8 @@
 """Problems: what is computed, on which shapes, and the module that knows how.
 
 A problem is a YAML file in `problems/` and a module with `make_inputs`, `reference`,
-`bytes_moved`, `operations`, `scalar_arguments`, `ENTRY_SIGNATURE` and `OUTPUT_DTYPE`, each as in
-`benchmarks.gemv`; everything else of the runner asks nothing more of it.
+`rotated`, `output_shape`, `bytes_moved`, `operations`, `scalar_arguments`, `ENTRY_SIGNATURE` and
+`OUTPUT_DTYPE`, each as in `benchmarks.gemv`; the runner asks nothing more of it.
 """
 
 from dataclasses import dataclass
