@@ -11,7 +11,7 @@ A stage that was killed leaves whole batches behind and goes on after them. What
 branch no longer has is marked, never deleted.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -29,7 +29,7 @@ from ingest.landing import settle
 from ingest.linker import LINKER, History, link
 from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
-from kwdb.errors import UserError
+from kwdb.errors import IngestError, UserError
 from kwdb.locks import exclusive
 from kwdb.records import Change, CommitRecord, LinkRecord, Verdict
 from kwdb.store import harvest as store
@@ -118,7 +118,7 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages["link"] = _link(job, refs)
     stages["classify"] = _classify(job)
     if job.options.diffs:
-        stages["diffs"] = _classify_diffs(job)
+        stages["diffs"] = _try_diffs(job)
     return stages
 
 
@@ -143,6 +143,9 @@ def _store_history(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     vanished = [sha for sha, reachable in known.items() if reachable and sha not in on_branch]
     returned = [sha for sha in shas if known.get(sha) is False]
     missing = [sha for sha in shas if sha not in known]
+    if _fills_a_gap(shas, known):
+        with write_transaction(job.engine) as connection:
+            store.set_cursor(connection, repository, "link", None, LINKER)
     count, written = _store_commits(job, missing)
     _mark(job, vanished, returned)
     if job.options.since is None:
@@ -153,6 +156,15 @@ def _store_history(job: Job, refs: RemoteRefs) -> dict[str, Any]:
         "vanished": len(vanished),
         "rows_written": written + len(vanished) + len(returned),
     }
+
+
+def _fills_a_gap(shas: Sequence[str], known: Mapping[str, bool]) -> bool:
+    """Whether a commit is missing before one that is stored, as `--since` leaves them.
+
+    What the later ones do may depend on it, so all are linked again.
+    """
+    places = [place for place, sha in enumerate(shas) if sha in known]
+    return bool(places) and places[-1] >= len(places)
 
 
 def _store_commits(job: Job, missing: Sequence[str]) -> tuple[int, int]:
@@ -198,42 +210,49 @@ def _link(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     version = f"{LINKER}-{job.repository.landing}"
     with read_transaction(job.engine) as connection:
         cursor = store.get_cursor(connection, job.repository.id, "link")
+        last = cursor["cursor"] if cursor["version"] == version and not job.options.full else None
+        if last == refs.tip:
+            return {"commits": 0, "rows_written": 0}
         numbers = store.pull_request_keys(connection, job.repository.id)
-        is_current = cursor["version"] == version and not job.options.full
-        start = int(cursor["cursor"] or 0) if is_current else 0
-        total = store.count_commits(connection, job.repository.id, after=start)
+    earlier, due = _branch_order(job, refs, last)
     history = History(job.names, job.repository.landing, refs.pull_heads)
+    _remember(job, history, earlier)
     linked = written = 0
-    if total:
-        for batch in _linkable(job, history, start):
-            written += _store_links(job, history, batch, numbers, version)
-            linked += len(batch)
-            job.report("link", linked, total)
+    for batch in _batches(due, BATCH):
+        written += _store_links(job, history, batch, numbers, version)
+        linked += len(batch)
+        job.report("link", linked, len(due))
     return {"commits": linked, "rows_written": written}
 
 
-def _linkable(job: Job, history: History, start: int) -> Iterator[list[tuple[int, CommitRecord]]]:
-    """Yield batches of the commits after `start`, once `history` remembers those before it."""
+def _branch_order(job: Job, refs: RemoteRefs, last: str | None) -> tuple[list[int], list[int]]:
+    """Return the keys of the stored commits, oldest first, up to `last` and after it."""
     with read_transaction(job.engine) as connection:
-        for commit, links in store.linked_commits(connection, job.repository.id, until=start):
-            history.remember(commit.sha, commit.subject, commit.message, links)
-    after = start
-    while True:
+        keys = store.commit_keys(connection, job.repository.id)
+    shas = [sha for sha in first_parent_shas(job.mirror, refs.branch) if sha in keys]
+    start = shas.index(last) + 1 if last in keys and last in shas else 0
+    order = [keys[sha] for sha in shas]
+    return order[:start], order[start:]
+
+
+def _remember(job: Job, history: History, keys: Sequence[int]) -> None:
+    for batch in _batches(keys, BATCH):
         with read_transaction(job.engine) as connection:
-            batch = store.read_commits(connection, job.repository.id, after, BATCH)
-        if not batch:
-            return
-        yield batch
-        after = batch[-1][0]
+            links = store.read_links(connection, batch)
+            found = store.read_commits(connection, [key for key in batch if key in links])
+        for key, commit in found:
+            history.remember(commit.sha, commit.subject, commit.message, links[key])
 
 
 def _store_links(
     job: Job,
     history: History,
-    batch: Sequence[tuple[int, CommitRecord]],
+    keys: Sequence[int],
     numbers: dict[int, int],
     version: str,
 ) -> int:
+    with read_transaction(job.engine) as connection:
+        batch = store.read_commits(connection, keys)
     links: dict[int, list[LinkRecord]] = {}
     for key, commit in batch:
         links[key] = link(commit, history)
@@ -245,7 +264,7 @@ def _store_links(
         touched = store.linked_pull_requests(connection, links)
         written += store.store_links(connection, links, numbers)
         _settle(connection, touched | {numbers[number] for number in wanted})
-        store.set_cursor(connection, repository, "link", str(batch[-1][0]), version)
+        store.set_cursor(connection, repository, "link", batch[-1][1].sha, version)
     return written
 
 
@@ -272,25 +291,33 @@ def _classify(job: Job) -> dict[str, Any]:
         job.report("classify", done, None)
 
 
+def _try_diffs(job: Job) -> dict[str, Any]:
+    """Run the last stage; what it lacks does not undo what the stages before it stored."""
+    try:
+        return _classify_diffs(job)
+    except IngestError as exc:
+        return {"failed": f"changed lines not read: {exc}; run it again to read them"}
+
+
 def _classify_diffs(job: Job) -> dict[str, Any]:
     """Decide again, with changed lines, on what these rules kept or deferred without them."""
     with read_transaction(job.engine) as connection:
         keys = tag_keys(connection)
-    rows = [row for batch in _due_for_diffs(job) for row in batch]
-    needed = list_needed(job.mirror, (sha for row in rows for sha in row["shas"]))
+    shas = [row["shas"] for batch in _due_for_diffs(job) for row in batch]
+    needed = list_needed(job.mirror, (sha for one in shas for sha in one))
     count = len(needed.missing)
-    job.say(f"{job.repository.slug}: {count} blobs to download for {len(rows)} pull requests")
-    counts: dict[str, Any] = {"pull_requests": len(rows), "blobs": count}
+    job.say(f"{job.repository.slug}: {count} blobs to download for {len(shas)} pull requests")
+    counts: dict[str, Any] = {"pull_requests": len(shas), "blobs": count}
     counts |= {"fetches": bring_blobs(job.mirror, needed.missing), "rows_written": 0}
     done = 0
-    for batch in _batches(rows, _DIFFS):
+    for batch in (part for due in _due_for_diffs(job) for part in _batches(due, _DIFFS)):
         judged = list(_judge_diffs(job, batch, needed.parents))
         with write_transaction(job.engine) as connection:
             counts["rows_written"] += store_verdicts(
                 connection, job.repository, judged, ruleset() + WITH_DIFFS, keys
             )
         done += len(batch)
-        job.report("diffs", done, len(rows))
+        job.report("diffs", done, len(shas))
     return counts
 
 

@@ -28,10 +28,14 @@ def copy_database(source_url: str, target_url: str) -> int:
     source = open_reader(source_url)
     migrate.upgrade(target_url)
     target = open_engine(target_url)
-    with read_transaction(source) as reader, write_transaction(target) as writer:
-        _refuse_filled(writer)
-        copied = sum(_copy_table(reader, writer, table) for table in metadata.sorted_tables)
-        reindex(writer)
+    try:
+        with read_transaction(source) as reader, write_transaction(target) as writer:
+            _refuse_filled(writer)
+            copied = sum(_copy_table(reader, writer, table) for table in metadata.sorted_tables)
+            reindex(writer)
+    finally:
+        source.dispose()
+        target.dispose()
     return copied
 
 

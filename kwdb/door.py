@@ -4,12 +4,14 @@ What is allowed is decided by the engine, never by the text. On SQLite the file 
 read-only and an authorizer permits four actions: SELECT, READ, RECURSIVE and a list of functions
 (`mode=ro` alone would let ATTACH and VACUUM INTO write other files). On PostgreSQL the query is
 the body of a cursor in a read-only transaction, in the extended protocol, which takes one
-statement only, with the reader role where it exists.
+statement only, with the reader role where it exists. A superuser's query could take that role off
+again with set_config and then read files of the server, so it is answered only where the reader
+role may not call set_config; `kwdb db upgrade` sees to that.
 """
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +38,16 @@ _FUNCTIONS = frozenset((
 # fmt: on
 # FTS5 asks for the data version of its own tables while it reads them.
 _PRAGMAS = frozenset({"data_version"})
+# A virtual table declares its columns when it is first touched, which an authorizer would take
+# for a change of the schema.
+_VIRTUAL_TABLES = ("page_index", "json_each('[]')", "json_tree('[]')")
+
+_ROLES = """
+    SELECT u.rolsuper, r.oid IS NOT NULL AND pg_has_role(r.oid, 'MEMBER'),
+           r.oid IS NULL
+           OR has_function_privilege(r.oid, 'pg_catalog.set_config(text,text,boolean)', 'EXECUTE')
+    FROM pg_roles u LEFT JOIN pg_roles r ON r.rolname = 'kwdb_reader'
+    WHERE u.rolname = session_user"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +89,8 @@ def _open_sqlite(url: str) -> sqlite3.Connection:
     connection = open_read_only(url)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    # A virtual table declares its columns when it is first touched, which an authorizer would
-    # take for a change of the schema.
-    connection.execute("SELECT 1 FROM page_index LIMIT 0")
+    for table in _VIRTUAL_TABLES:
+        connection.execute(f"SELECT 1 FROM {table} LIMIT 0")  # noqa: S608 - names of a constant
     return connection
 
 
@@ -92,17 +103,21 @@ def _authorize(action: int, first: str | None, second: str | None, *_: str | Non
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
-def _fetch(cursor: Any, limit: int) -> Answer:
+def _fetch(cursor: sqlite3.Cursor, limit: int) -> Answer:
     if cursor.description is None:
         raise QueryError("the statement returns no rows: only queries are answered here")
+    return _take(cursor, _names(cursor), limit)
+
+
+def _take(found: Iterable[Sequence[Any]], names: tuple[str, ...], limit: int) -> Answer:
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for row in cursor:
+    for row in found:
         size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
         if len(rows) == limit or size > MAX_BYTES:
-            return Answer(_names(cursor), rows, False)
+            return Answer(names, rows, False)
         rows.append(tuple(row))
-    return Answer(_names(cursor), rows, True)
+    return Answer(names, rows, True)
 
 
 def _names(cursor: Any) -> tuple[str, ...]:
@@ -122,32 +137,39 @@ def _meaning(error: Exception, timeout_s: float) -> str:
 
 
 def _ask_postgres(url: str, query: str, limit: int, timeout_s: float) -> Answer:
+    import psycopg
+
     from kwdb.db import explained, open_engine
 
     engine = open_engine(url)
     with explained(engine), engine.connect() as connection:
-        raw = connection.connection.driver_connection
+        raw: Any = connection.connection.driver_connection
         try:
-            return _ask_cursor(raw, query, limit, timeout_s)
-        except _psycopg_error() as exc:
+            _take_role(raw, timeout_s)
+            return _ask_cursor(raw, query, limit)
+        except (psycopg.Error, ValueError) as exc:
             raise QueryError(_meaning(exc, timeout_s)) from exc
         finally:
             connection.invalidate()
             engine.dispose()
 
 
-def _psycopg_error() -> type[Exception]:
-    import psycopg
+def _take_role(raw: Any, timeout_s: float) -> None:
+    raw.execute("BEGIN READ ONLY")
+    raw.execute(f"SET LOCAL statement_timeout = {int(timeout_s * 1000)}")
+    is_superuser, may_take, can_leave = raw.execute(_ROLES).fetchone()
+    if is_superuser and can_leave:
+        raise QueryError(
+            "this login is a superuser, whose queries could read files of the server: "
+            'run "kwdb db upgrade", or log in as a plain user'
+        )
+    if may_take:
+        raw.execute("SET LOCAL ROLE kwdb_reader")
 
-    return psycopg.Error
 
-
-def _ask_cursor(raw: Any, query: str, limit: int, timeout_s: float) -> Answer:
-    execute: Callable[..., Any] = raw.execute
-    execute("BEGIN READ ONLY")
-    execute(f"SET LOCAL statement_timeout = {int(timeout_s * 1000)}")
-    if execute("SELECT 1 FROM pg_roles WHERE rolname = 'kwdb_reader'").fetchone():
-        execute("SET LOCAL ROLE kwdb_reader")
+def _ask_cursor(raw: Any, query: str, limit: int) -> Answer:
     # `prepare` makes psycopg use the extended protocol, which refuses a second statement.
-    execute(f"DECLARE answer CURSOR FOR {query}", prepare=True)
-    return _fetch(execute(f"FETCH {limit + 1} FROM answer"), limit)
+    raw.execute(f"DECLARE answer CURSOR FOR {query}", prepare=True)
+    names = _names(raw.execute("FETCH 0 FROM answer"))
+    with raw.cursor() as cursor:
+        return _take(cursor.stream(f"FETCH {limit + 1} FROM answer"), names, limit)

@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 READER_ROLE = "kwdb_reader"
+_LOGIN = sa.text(
+    "SELECT rolsuper AS is_superuser, rolsuper OR rolcreaterole AS may_make,"
+    " EXISTS (SELECT 1 FROM pg_roles WHERE rolname = :role) AS is_made"
+    " FROM pg_roles WHERE rolname = current_user"
+)
+_IS_ADMITTED = sa.text(
+    "SELECT has_table_privilege(r.oid, 'page_index', 'SELECT') AND NOT (u.rolsuper AND"
+    " has_function_privilege(r.oid, 'pg_catalog.set_config(text,text,boolean)', 'EXECUTE'))"
+    " FROM pg_roles u, pg_roles r WHERE u.rolname = current_user AND r.rolname = :role"
+)
+# set_config('role', …) would take the reader role off within a query. The owner of the database
+# keeps the function, since pg_dump calls it.
+_KEEPS_ROLE = (
+    "REVOKE EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC",
+    "GRANT EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) TO pg_database_owner",
+)
 
 
 def upgrade(url: str) -> str | None:
@@ -41,6 +57,8 @@ def upgrade(url: str) -> str | None:
             _refuse_newer(found, url)
             if found != SCHEMA_REVISION:
                 _run_alembic(connection)
+            if connection.dialect.name == "postgresql" and not _reader_is_admitted(connection):
+                _admit_reader(connection)
     finally:
         engine.dispose()
     return found
@@ -73,8 +91,6 @@ def _run_alembic(connection: sa.Connection) -> None:
     from alembic import command
 
     command.upgrade(alembic_config(connection), "head")
-    if connection.dialect.name == "postgresql":
-        _grant_reader(connection)
 
 
 def _refuse_newer(found: str | None, url: str) -> None:
@@ -91,21 +107,26 @@ def _make_directory(path: Path | None) -> None:
         raise ConfigError(f"cannot make the directory of {path}: {exc.strerror}") from exc
 
 
-def _grant_reader(connection: sa.Connection) -> None:
-    """Give the read-only door its role, where this login may make roles."""
-    may = connection.exec_driver_sql(
-        "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
-    ).scalar()
-    known = connection.exec_driver_sql(
-        f"SELECT 1 FROM pg_roles WHERE rolname = '{READER_ROLE}'"  # noqa: S608 - a constant
-    ).scalar()
-    if not may and not known:
+def _reader_is_admitted(connection: sa.Connection) -> bool:
+    return bool(connection.execute(_IS_ADMITTED, {"role": READER_ROLE}).scalar())
+
+
+def _admit_reader(connection: sa.Connection) -> None:
+    """Give the read-only door its role, as far as this login may."""
+    login = connection.execute(_LOGIN, {"role": READER_ROLE}).one()
+    if not login.may_make and not login.is_made:
         return
-    if not known:
+    if not login.is_made:
         connection.exec_driver_sql(f"CREATE ROLE {READER_ROLE} NOLOGIN")
+    if not login.is_made and not login.is_superuser:
+        connection.exec_driver_sql(f"GRANT {READER_ROLE} TO CURRENT_USER")
+    for grant in (*_reads(connection), *(_KEEPS_ROLE if login.is_superuser else ())):
+        connection.exec_driver_sql(grant)
+
+
+def _reads(connection: sa.Connection) -> tuple[str, ...]:
     schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar()
-    for grant in (
+    return (
         f"GRANT USAGE ON SCHEMA {schema} TO {READER_ROLE}",
         f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {READER_ROLE}",
-    ):
-        connection.exec_driver_sql(grant)
+    )

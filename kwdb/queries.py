@@ -32,8 +32,8 @@ from kwdb.text import fold
 
 Found = dict[str, Any]
 
-_PULL_REQUEST = re.compile(r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)#(?P<number>\d+)")
-_PAGE_OF_PULL_REQUEST = re.compile(r"pr-(?P<repo>.+)-(?P<number>\d+)")
+_PULL_REQUEST = re.compile(r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)#(?P<number>\d{1,9})")
+_PAGE_OF_PULL_REQUEST = re.compile(r"pr-(?P<repo>.+)-(?P<number>\d{1,9})")
 _BASIS_ORDER = {"exact": 1, "product": 2, "family": 3}
 _SHOWN_PATHS = 200
 

@@ -16,8 +16,9 @@ _VIEWS = {
     " claims_compared.",
     "page_tag_list": "A tag of a page a row: page_id, facet, tag, origin, corpus, basis, rule,"
     " evidence, locator.",
-    "repository_coverage": "A repository a row: commits, pull_requests, landed, linked_commits,"
-    " linked_share (0 to 1), included, excluded, deferred, claims, last_harvest, gaps.",
+    "repository_coverage": "A repository a row: commits, pull_requests, landed (once at least,"
+    " whether reverted later or not), linked_commits, linked_share (0 to 1), included, excluded,"
+    " deferred, claims, last_harvest, gaps.",
 }
 _HEAD = """# Schema reference
 

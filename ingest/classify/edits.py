@@ -11,13 +11,19 @@ _INERT = re.compile(
     r"""^\s*(?:
         //.* | \#\s*include\b.* | \#\s*pragma\s+once\b.*
         | \#(?!\s*(?:if|el|en|define|undef|pragma)).*
-        | /\*.* | \*(?:/|\s.*)?$ | import\s.* | from\s+[\w.]+\s+import\b.* | @[\w.]+(?:\(.*\))?\s*$
+        | /\*.* | \*(?:/|\s.*)?$ | import\s.* | from\s+[\w.]+\s+import\b.* | @[\w.]+(?:\(\s*\))?\s*$
         | using\s+namespace\b.* | \"\"\".*\"\"\"\s*$ | [\s{}()\[\];,]*$
     )""",
     re.VERBOSE,
 )
+_COMMENT_LINE = re.compile(r"\s*(?://|/\*|\*\s|#\s)")
 _COMMENT = re.compile(r"//.*|(?<!['\"])#\s.*")
 _BLANK = re.compile(r"\s+")
+
+
+def is_comment(line: ChangedLine) -> bool:
+    """Tell whether `line` holds nothing but a comment of C++ or Python."""
+    return _COMMENT_LINE.match(line.text) is not None
 
 
 def is_inert(line: ChangedLine) -> bool:

@@ -9,17 +9,19 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ingest.classify.diff import ChangedLine, FileDiff
+from ingest.classify.edits import is_comment
 from ingest.classify.gate import Gate
 from ingest.classify.paths import is_silent, speaking
+from ingest.classify.patterns import Fragment
 from ingest.classify.rules import Rule, tag_tables
 from ingest.classify.texts import MAX_TITLE, quieted
 from kwdb.records import Change, Evidence
 
-_LINES_PER_MENTION, _PATHS_PER_MENTION = 1000, 50
+_LINES_PER_MENTION, _PATHS_PER_MENTION, _FILES_OF_RELEASE = 700, 50, 20
 _REACH = 300  # characters of a line that are read on either side of a literal
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -34,15 +36,6 @@ class Match:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class _PathHit:
-    """What a rule matched first, in which path, and in how many paths."""
-
-    text: str
-    path: str
-    count: int
-
-
 @lru_cache(maxsize=1)
 def _rules() -> tuple[tuple[str, Rule], ...]:
     return tuple((table.facet, rule) for table in tag_tables() for rule in table.rules)
@@ -53,9 +46,11 @@ def _gate() -> Gate:
     return Gate([rule for _, rule in _rules()])
 
 
-def _candidates(where: str, lowered: str) -> list[tuple[int, str, Rule]]:
-    known = [(number, *_rules()[number]) for number in _gate().candidates(lowered)]
-    return [row for row in known if where in row[2].places]
+def _candidates(where: str, lowered: str) -> Iterator[tuple[int, str, Rule, list[Fragment]]]:
+    for number, fragments in _gate().candidates(lowered):
+        facet, rule = _rules()[number]
+        if where in rule.places:
+            yield number, facet, rule, fragments
 
 
 def find_matches(change: Change, files: tuple[FileDiff, ...] | None) -> list[Match]:
@@ -63,24 +58,27 @@ def find_matches(change: Change, files: tuple[FileDiff, ...] | None) -> list[Mat
     return [*_text_matches(change), *_path_matches(change), *_diff_matches(files or ())]
 
 
-def _search(rule: Rule, text: str, lowered: str) -> Iterator[re.Match[str]]:
-    present = [fragment for fragment in rule.fragments if fragment.literal in lowered]
-    for fragment in present:
+def _search(fragments: list[Fragment], text: str, lowered: str) -> Iterator[re.Match[str]]:
+    for fragment in fragments:
+        find = fragment.regex.finditer
         for start, end in _windows(fragment.literal, lowered):
-            for match in fragment.regex.finditer(text, start, end):
+            for match in find(text, start, end):
                 if match.end() < end or not text[end : end + 1].isalnum():
                     yield match
 
 
 def _windows(literal: str, lowered: str) -> Iterator[tuple[int, int]]:
     """The stretches of lines around each `literal`: only there can its fragment match."""
-    at = lowered.find(literal)
+    at, length = lowered.find(literal), len(lowered)
     while at >= 0:
-        start = lowered.rfind("\n", max(0, at - _REACH), at) + 1 or max(0, at - _REACH)
-        end = lowered.find("\n", at, at + _REACH)
-        end = min(len(lowered), at + _REACH) if end < 0 else end
+        low = at - _REACH if at > _REACH else 0
+        start = lowered.rfind("\n", low, at) + 1 or low
+        high = at + _REACH
+        end = lowered.find("\n", at, high)
+        if end < 0:
+            end = high if high < length else length
         yield start, end
-        at = lowered.find(literal, max(end, at + 1))
+        at = lowered.find(literal, end if end > at else at + 1)
 
 
 def _lowered(text: str) -> str:
@@ -102,8 +100,8 @@ def _text_matches(change: Change) -> Iterator[Match]:
         ("body", body, change.body),
     ):
         lowered = _lowered(text)
-        for _, facet, rule in _candidates(where, lowered):
-            found = _in_text(rule, text, lowered)
+        for _, facet, rule, fragments in _candidates(where, lowered):
+            found = _in_text(rule, _search(fragments, text, lowered), text)
             if found is not None:
                 yield Match(rule, facet, rule.places[where], _text_evidence(where, shown, found))
 
@@ -113,8 +111,8 @@ def _text_evidence(where: str, text: str, match: re.Match[str]) -> Evidence:
     return Evidence(where, text[match.start() : match.end()], line=line)
 
 
-def _in_text(rule: Rule, text: str, lowered: str) -> re.Match[str] | None:
-    for match in _search(rule, text, lowered):
+def _in_text(rule: Rule, found: Iterator[re.Match[str]], text: str) -> re.Match[str] | None:
+    for match in found:
         if not (rule.unless or rule.context) or _admits(rule, _line_around(text, match)):
             return match
     return None
@@ -131,8 +129,8 @@ def _line_around(text: str, match: re.Match[str]) -> str:
 def _path_hits(path: str) -> tuple[tuple[int, str], ...]:
     """The rules, by number, that match `path`, each with the matched text."""
     lowered, hits = _lowered(path), []
-    for number, _, rule in _candidates("path", lowered):
-        match = next(_search(rule, path, lowered), None)
+    for number, _, rule, fragments in _candidates("path", lowered):
+        match = next(_search(fragments, path, lowered), None)
         if match is not None and _admits(rule, path):
             hits.append((number, match[0]))
     return tuple(hits)
@@ -140,33 +138,38 @@ def _path_hits(path: str) -> tuple[tuple[int, str], ...]:
 
 def _path_matches(change: Change) -> Iterator[Match]:
     paths = sorted(speaking(change.paths))
-    found: dict[int, _PathHit] = {}
+    found: dict[int, list[tuple[str, str]]] = {}
     for path in paths:
         for number, text in _path_hits(path):
-            first = found.get(number, _PathHit(text, path, 0))
-            found[number] = replace(first, count=first.count + 1)
-    needed = 1 + len(paths) / _PATHS_PER_MENTION
-    for number, hit in sorted(found.items()):
-        facet, rule = _rules()[number]
-        weight = rule.places["path"] * min(1.0, (hit.count + 0.5) / needed)
-        yield Match(rule, facet, weight, Evidence("path", hit.text, path=hit.path))
+            found.setdefault(number, []).append((text, path))
+    needed = 1 + len(paths) // _PATHS_PER_MENTION
+    for number, hits in sorted(found.items()):
+        (facet, rule), (text, path) = _rules()[number], hits[0]
+        weight = rule.places["path"] * min(1.0, (len(hits) + 0.5) / needed)
+        yield Match(rule, facet, weight, Evidence("path", text, path=path))
 
 
 def _diff_matches(files: Iterable[FileDiff]) -> Iterator[Match]:
     code = [file for file in files if not is_silent(file.path)]
-    lines = [(line, file.path) for file in code for line in file.lines]
+    lines = [(line, file.path) for file in code for line in file.lines if not is_comment(line)]
     text = "\n".join(line.text for line, _ in lines)
     lowered, starts = _lowered(text), _starts(lines)
-    for _, facet, rule in _candidates("diff", lowered):
+    passing = _passing_mentions(len(lines), len(code))
+    for _, facet, rule, fragments in _candidates("diff", lowered):
         weight = rule.places["diff"]
-        hits = sorted(_hit_lines(rule, text, lowered, starts).items())
+        hits = sorted(_hit_lines(rule, _search(fragments, text, lowered), text, starts).items())
         if hits:
-            needed = rule.lines + max(0.0, (len(lines) - 500) / _LINES_PER_MENTION)
+            needed = rule.lines + passing
             count = _new_lines(rule, [lines[number][0].sign for number, _ in hits])
             line, path = lines[hits[0][0]]
             evidence = Evidence("diff", hits[0][1], line=line.number, path=path)
             if count:
                 yield Match(rule, facet, weight * min(1.0, count / needed), evidence)
+
+
+def _passing_mentions(lines: int, files: int) -> int:
+    """Mentions to discount in a diff of many lines; in full where it spreads over many files."""
+    return int(max(0, lines - 500) / _LINES_PER_MENTION * min(1.0, files / _FILES_OF_RELEASE))
 
 
 def _new_lines(rule: Rule, signs: list[str]) -> float:
@@ -184,9 +187,11 @@ def _starts(lines: list[tuple[ChangedLine, str]]) -> list[int]:
     return starts
 
 
-def _hit_lines(rule: Rule, text: str, lowered: str, starts: list[int]) -> dict[int, str]:
+def _hit_lines(
+    rule: Rule, found: Iterator[re.Match[str]], text: str, starts: list[int]
+) -> dict[int, str]:
     hits: dict[int, str] = {}
-    for match in _search(rule, text, lowered):
+    for match in found:
         number = bisect_right(starts, match.start()) - 1
         if number not in hits and _admits(rule, _line_around(text, match)):
             hits[number] = match[0]

@@ -71,8 +71,9 @@ def _is_quiet(line: str, table: str) -> bool:
 
 
 def _is_named(line: str, rules: tuple[Rule, ...]) -> bool:
+    lowered = line.lower()
     return any(
-        any(fragment.regex.search(line) for fragment in rule.fragments)
+        any(part.literal in lowered and part.regex.search(line) for part in rule.fragments)
         and (rule.context is None or bool(rule.context.search(line)))
         for rule in rules
     )

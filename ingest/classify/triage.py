@@ -4,6 +4,7 @@ Paths say most, titles correct them, labels and changed lines have the last word
 known paths is judged by its title alone, which then counts for more (`title_alone`).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,10 +13,13 @@ from ingest.classify.diff import FileDiff
 from ingest.classify.edits import functional_lines
 from ingest.classify.gate import Gate
 from ingest.classify.paths import PathClass, path_class
+from ingest.classify.patterns import Fragment
 from ingest.classify.rules import RULES_DIR, Rule, read_rule
 from ingest.classify.source import read_source
 from ingest.classify.texts import MAX_TITLE
 from kwdb.records import Change, Evidence
+
+_MERGE = re.compile(r"Merge pull request #\d+ from ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +121,32 @@ def _gate() -> Gate:
 def _word_signs(change: Change) -> Iterator[Sign]:
     table = triage_table()
     alone = 1.0 if change.paths else table.numbers["title_alone"]
-    for where, text in (
-        ("title", change.title[:MAX_TITLE]),
-        *(("label", label) for label in change.labels),
-    ):
-        lowered = text.lower()
-        for rule in (table.rules[position] for position in _gate().candidates(lowered)):
-            weight = rule.places.get(where, 0.0)
-            found = _matched(rule, text, lowered) if weight else None
+    for where, text, line in _headings(change):
+        lowered, speaks_as = text.lower(), "label" if where == "label" else "title"
+        for position, fragments in _gate().candidates(lowered):
+            rule = table.rules[position]
+            weight = rule.places.get(speaks_as, 0.0)
+            found = _matched(rule, fragments, text) if weight else None
             if found is not None:
                 factor = alone if weight > 0 else 1.0
-                yield Sign(weight * factor, rule.key, rule.name, Evidence(where, found))
+                yield Sign(weight * factor, rule.key, rule.name, Evidence(where, found, line=line))
 
 
-def _matched(rule: Rule, text: str, lowered: str) -> str | None:
-    for fragment in rule.fragments:
-        match = fragment.regex.search(text) if fragment.literal in lowered else None
+def _headings(change: Change) -> Iterator[tuple[str, str, int | None]]:
+    """Title and labels; the subject of a merge names a branch, its body begins with the title."""
+    yield "title", change.title[:MAX_TITLE], None
+    if _MERGE.match(change.title):
+        lines = change.body[:MAX_TITLE].split("\n")
+        line = next((number for number, text in enumerate(lines, 1) if text.strip()), None)
+        if line is not None:
+            yield "body", lines[line - 1], line
+    for label in change.labels:
+        yield "label", label, None
+
+
+def _matched(rule: Rule, fragments: list[Fragment], text: str) -> str | None:
+    for fragment in fragments:
+        match = fragment.regex.search(text)
         if match and match[0]:
             return None if rule.unless and rule.unless.search(text) else match[0]
     return None

@@ -6,6 +6,7 @@ nothing needs a GPU library or a driver.
 """
 
 import os
+import signal
 import sys
 
 import typer
@@ -50,18 +51,27 @@ for _command in (
     reading.status,
     reading.sql,
 ):
-    app.command(_command.__name__, context_settings={"ignore_unknown_options": True})(_command)
+    app.command(_command.__name__)(_command)
 app.command("classify")(lines.classify)
 app.command("triage")(triage.triage)
 
 
+class _Interrupted(BaseException):
+    """Ctrl-C; typer would end a KeyboardInterrupt with 130 and without a word."""
+
+
+def _interrupt(*_: object) -> None:
+    raise _Interrupted
+
+
 def main() -> None:
     """Run the command line of this process."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
     except UserError as exc:
         sys.exit(_fail(str(exc)))
-    except KeyboardInterrupt:
+    except _Interrupted:
         sys.exit(_fail("interrupted; what was stored stays, the same command goes on from there"))
     except BrokenPipeError:
         # The reader has gone, e.g. `kwdb db dump | head`; nothing may be flushed to it any more.

@@ -81,6 +81,8 @@ def _harvest_each(
     for repository in chosen:
         try:
             done.append(_harvest_one(engine, settings, repository, options))
+            if message := done[-1]["stages"].get("diffs", {}).get("failed"):
+                failed[repository["slug"]] = f"{repository['slug']}: {message}"
         except UserError as exc:
             failed[repository["slug"]] = f"{repository['slug']}: {_with_hint(exc, settings)}"
     return done, failed
@@ -112,6 +114,8 @@ def _harvest_one(
     with explained(engine), _progress(repository.slug) as report:
         summary = harvest(Job(engine, settings, repository, known_as, options, report, note))
     for stage, counts in summary["stages"].items():
+        if "failed" in counts:
+            continue  # said once, at the end
         shown = ", ".join(f"{name} {value}" for name, value in counts.items())
         note(f"{repository.slug:<12} {stage:<9} {shown}")
     return summary

@@ -1,10 +1,11 @@
 """Commands that read: search, show, resolve, explain, status, sql."""
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date, datetime
+from itertools import chain, count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,6 +28,11 @@ _PAGE_FIELDS = (
     "type repo number landed_state landed_at decision decision_reason published_on confidence "
     "reproducibility url summary"
 ).split()
+
+_REASONS = {
+    "family": " by --exact: known by family only",
+    "unknown": ": no architecture known",
+}
 
 
 @contextmanager
@@ -88,9 +94,9 @@ def search(
         typer.echo(f"{hit.id}  [{hit.type}]  {hit.title}")
         typer.echo(f"    {hit.snippet}")
     note(f"{len(result.results)} of {result.total} pages")
-    for reason, count in result.excluded.items():
-        why = "by --exact: known by family only" if reason == "family" else "no architecture known"
-        note(f"{count} more pages left out: {why}")
+    for reason, left_out in result.excluded.items():
+        if left_out:
+            note(f"{left_out} more pages left out{_REASONS[reason]}")
 
 
 def show(
@@ -225,8 +231,9 @@ def sql(
 
     answer = read_only_query(load_settings().database_url, query, limit=limit, timeout_s=timeout)
     if as_json or form is Format.json:
-        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        print_json({"columns": answer.columns, "rows": rows, "is_complete": answer.is_complete})
+        names = _distinct(answer.columns)
+        rows = [dict(zip(names, row, strict=True)) for row in answer.rows]
+        print_json({"columns": names, "rows": rows, "is_complete": answer.is_complete})
     elif form is Format.csv:
         print_csv(answer.columns, answer.rows)
     elif form is Format.markdown:
@@ -235,3 +242,12 @@ def sql(
         print_table(answer.columns, answer.rows)
     if not answer.is_complete:
         note(f"cut at {len(answer.rows)} rows: raise --limit or narrow the query")
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Number the names that came before, `id` and `id_2`, so that a row loses none."""
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{place}" for place in count(2))
+        found.append(next(one for one in chain([name], numbered) if one not in found))
+    return found

@@ -1,18 +1,13 @@
 """Run a search: match, filter, rank, count, and cut a snippet from the text of each hit."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 
-from kwdb.models import (
-    commit_paths,
-    page_versions,
-    pages,
-    paths,
-    pull_request_commits,
-    pull_requests,
-)
+from kwdb.documents import read_documents
+from kwdb.models import pages
 from kwdb.search.filters import (
     Condition,
     Filters,
@@ -21,7 +16,7 @@ from kwdb.search.filters import (
     without_architecture,
 )
 from kwdb.search.snippet import cut_snippet
-from kwdb.search.terms import Term, parse_terms, to_fts5, to_tsquery
+from kwdb.search.terms import Term, parse_terms, to_fts5, to_tsqueries
 
 # Columns of page_index: id, title, tags, headings, body. A word in a title says most.
 _FTS5_WEIGHTS = "8.0, 8.0, 4.0, 2.0, 1.0"
@@ -72,17 +67,18 @@ def search_pages(
     source, score = _matching(connection, terms)
     total = _count(connection, source, conditions)
     rows = connection.execute(
-        sa.select(pages.c.id, pages.c.type, pages.c.title, pages.c.summary, score.label("score"))
+        sa.select(pages.c.id, pages.c.type, pages.c.title, score.label("score"))
         .select_from(source)
         .where(*conditions)
         .order_by(sa.desc("score"), pages.c.published_on.desc(), pages.c.id)
         .limit(limit)
     ).all()
-    texts = _texts(connection, [row.id for row in rows])
+    texts = {
+        found["id"]: found["text"] or "\n".join(found["paths"])
+        for found in read_documents(connection, [row.id for row in rows])
+    }
     hits = [
-        Hit(r.id, r.type, r.title, round(r.score, 4), cut_snippet(text, terms))
-        for r in rows
-        for text in [texts.get(r.id) or r.summary or ""]
+        Hit(r.id, r.type, r.title, round(r.score, 4), cut_snippet(texts[r.id], terms)) for r in rows
     ]
     return SearchResult(total, True, hits, None, _excluded(connection, source, filters))
 
@@ -93,27 +89,50 @@ def _matching(
     """Return pages joined with the matching rows of the index, and the score of a row."""
     if not terms:
         return pages, sa.literal(0.0)
-    if connection.dialect.name == "sqlite":
-        found = (
-            sa.text(
-                f"SELECT rowid AS pk, -bm25(page_index, {_FTS5_WEIGHTS}) AS score "  # noqa: S608
-                "FROM page_index WHERE page_index MATCH :terms"
-            )
-            .bindparams(terms=to_fts5(list(terms)))
-            .columns(sa.column("pk", sa.Integer), sa.column("score", sa.Float))
-            .subquery("found")
-        )
-    else:
-        found = (
-            sa.text(
-                f"SELECT pk, ts_rank_cd('{_TS_WEIGHTS}', document, query) AS score "  # noqa: S608
-                "FROM page_index, to_tsquery('english', :terms) query WHERE document @@ query"
-            )
-            .bindparams(terms=to_tsquery(list(terms)))
-            .columns(sa.column("pk", sa.Integer), sa.column("score", sa.Float))
-            .subquery("found")
-        )
-    return pages.join(found, found.c.pk == pages.c.pk), found.c.score
+    is_sqlite = connection.dialect.name == "sqlite"
+    ranked = _ranked_by_fts5(terms) if is_sqlite else _ranked_by_tsquery(connection, terms)
+    found = ranked.columns(sa.column("pk", sa.Integer), sa.column("score", sa.Float))
+    matches = found.subquery("found")
+    return pages.join(matches, matches.c.pk == pages.c.pk), matches.c.score
+
+
+def _ranked_by_fts5(terms: Sequence[Term]) -> sa.TextClause:
+    return sa.text(
+        f"SELECT rowid AS pk, -bm25(page_index, {_FTS5_WEIGHTS}) AS score "  # noqa: S608
+        "FROM page_index WHERE page_index MATCH :terms"
+    ).bindparams(terms=to_fts5(terms))
+
+
+def _ranked_by_tsquery(connection: sa.Connection, terms: Sequence[Term]) -> sa.TextClause:
+    """Add up ts_rank of each phrase times its rarity, as bm25 does; ts_rank knows no rarity.
+
+    Rarity is ln(1 + (N - n + 0.5) / (n + 0.5)) of n pages in N (Robertson, the idf of BM25).
+    """
+    phrases = to_tsqueries(terms)
+    rarities = _rarities(connection, phrases)
+    ranks = " + ".join(
+        f"{rarity:.4f} * ts_rank('{_TS_WEIGHTS}', document, to_tsquery('english', :t{place}), 1)"
+        for place, rarity in enumerate(rarities)
+    )
+    return sa.text(
+        f"SELECT pk, {ranks} AS score FROM page_index "  # noqa: S608 - numbers and bound texts
+        "WHERE document @@ to_tsquery('english', :terms)"
+    ).bindparams(
+        terms=" | ".join(phrases), **{f"t{place}": phrase for place, phrase in enumerate(phrases)}
+    )
+
+
+def _rarities(connection: sa.Connection, phrases: Sequence[str]) -> list[float]:
+    index = sa.table("page_index", sa.column("document"))
+    holders = (
+        sa.select(sa.func.count())
+        .where(index.c.document.op("@@")(sa.func.to_tsquery("english", phrase)))
+        .scalar_subquery()
+        for phrase in phrases
+    )
+    everything = sa.select(sa.func.count()).select_from(index).scalar_subquery()
+    total, *found = connection.execute(sa.select(everything, *holders)).one()
+    return [math.log(1 + (total - n + 0.5) / (n + 0.5)) for n in found]
 
 
 def _count(
@@ -132,34 +151,3 @@ def _excluded(connection: sa.Connection, source: sa.FromClause, filters: Filters
     if left_out is not None:
         counts["family"] = _count(connection, source, [*rest, left_out])
     return dict(sorted(counts.items()))
-
-
-def _texts(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
-    """Return page id -> the text a snippet is cut from: body, else the paths touched."""
-    p, v = pull_requests.c, page_versions.c
-    bodies = connection.execute(
-        sa.select(p.page_id, p.body).where(p.page_id.in_(ids), p.body.is_not(None))
-    )
-    texts = {id_: body for id_, body in bodies if body}
-    versions = connection.execute(
-        sa.select(v.page_id, v.body).where(v.page_id.in_(ids), v.retired_at.is_(None))
-    )
-    texts |= {id_: body.decode("utf-8", "replace") for id_, body in versions if body}
-    missing = [id_ for id_ in ids if id_ not in texts]
-    return texts | _path_lists(connection, missing)
-
-
-def _path_lists(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
-    links, touched = pull_request_commits.c, commit_paths.c
-    rows = connection.execute(
-        sa.select(pull_requests.c.page_id, paths.c.path)
-        .join(pull_request_commits, links.pull_request_id == pull_requests.c.id)
-        .join(commit_paths, touched.commit_id == links.commit_id)
-        .join(paths, paths.c.id == touched.path_id)
-        .where(pull_requests.c.page_id.in_(ids), links.role == "landed")
-        .order_by(paths.c.path)
-    )
-    lists: dict[str, str] = {}
-    for id_, path in rows:
-        lists[id_] = f"{lists[id_]}\n{path}" if id_ in lists else path
-    return lists

@@ -3,7 +3,7 @@
 Any text is a query: everything but letters and digits only separates words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -80,15 +80,15 @@ def _meanings(connection: sa.Connection, phrases: set[str]) -> dict[str, tuple[s
     return found
 
 
-def to_fts5(terms: list[Term]) -> str:
+def to_fts5(terms: Sequence[Term]) -> str:
     """Write terms as an FTS5 query that finds pages with any: `"umma" OR "tcgen05"`."""
     return " OR ".join(f'"{phrase}"' for term in terms for phrase in term.phrases)
 
 
-def to_tsquery(terms: list[Term]) -> str:
-    """Write terms as a PostgreSQL tsquery, e.g. `('tensor' <-> 'memory') | ('tmem')`."""
-    return " | ".join(
+def to_tsqueries(terms: Sequence[Term]) -> list[str]:
+    """Write each phrase as a PostgreSQL tsquery, e.g. `('tensor' <-> 'memory')`."""
+    return [
         "(" + " <-> ".join(f"'{word}'" for word in phrase.split()) + ")"
         for term in terms
         for phrase in term.phrases
-    )
+    ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from kwdb.documents import read_documents
 from kwdb.errors import nearest
 from kwdb.models import page_links, page_tags, page_versions, pages
 from kwdb.seed.files import (
@@ -74,7 +75,7 @@ def load_pages(
     scope = {"origin": "manual", "corpus_id": corpus}
     retagged = replace_owned(connection, page_tags, "page_id", ids, tag_rows, scope=scope)
     written += retagged + len(changed) + _store_links(connection, found, corpus)
-    _index(connection, found if written else [])
+    index_pages(connection, read_documents(connection, ids) if written else [])
     return written
 
 
@@ -206,20 +207,3 @@ def _store_links(connection: sa.Connection, found: list[SeedRow], corpus: int) -
     return len(gone) + upsert(
         connection, page_links, rows, ("page_id", "corpus_id", "kind", "position")
     )
-
-
-def _index(connection: sa.Connection, found: list[SeedRow]) -> None:
-    keys = find_keys(connection, pages, "id", [row.values["id"] for row in found])
-    index_pages(connection, [_document(row.values, keys[row.values["id"]]) for row in found])
-
-
-def _document(values: Row, pk: int) -> Row:
-    symptoms = values.get("symptoms") or ()
-    return {
-        "pk": pk,
-        "id": values["id"],
-        "title": values["title"],
-        "tags": [*(tag.partition(":")[2] for tag in values.get("tags") or ()), *symptoms],
-        "text": "\n\n".join(str(values.get(name) or "") for name in ("summary", "body")),
-        "paths": (),
-    }

@@ -1,9 +1,8 @@
 """What a repository's history becomes: commits, paths, people, pull requests and their links."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
@@ -67,9 +66,12 @@ def get_cursor(connection: sa.Connection, repository_id: int, stage: str) -> Row
 
 
 def set_cursor(
-    connection: sa.Connection, repository_id: int, stage: str, cursor: str, version: str
+    connection: sa.Connection, repository_id: int, stage: str, cursor: str | None, version: str
 ) -> None:
-    """Move the cursor of a stage, in the transaction that stores what it stands for."""
+    """Move the cursor of a stage, in the transaction that stores what it stands for.
+
+    None sends the stage back to its start.
+    """
     row = {
         "repository_id": repository_id,
         "stage": stage,
@@ -327,25 +329,21 @@ def _stored_landings(connection: sa.Connection, keys: Collection[int]) -> dict[i
     return found
 
 
-def count_commits(connection: sa.Connection, repository_id: int, after: int) -> int:
-    """Return how many commits of a repository have a key over `after`."""
-    query = sa.select(sa.func.count()).where(
-        commits.c.repository_id == repository_id, commits.c.id > after
-    )
-    return int(connection.execute(query).scalar_one())
+def commit_keys(connection: sa.Connection, repository_id: int) -> dict[str, int]:
+    """Return sha -> key of all stored commits of a repository."""
+    query = sa.select(commits.c.sha, commits.c.id).where(commits.c.repository_id == repository_id)
+    return {row.sha: row.id for row in connection.execute(query)}
 
 
-def read_commits(
-    connection: sa.Connection, repository_id: int, after: int, limit: int
-) -> list[tuple[int, CommitRecord]]:
-    """Return up to `limit` commits with key over `after`, as (key, record without paths)."""
-    query = (
-        sa.select(commits)
-        .where(commits.c.repository_id == repository_id, commits.c.id > after)
-        .order_by(commits.c.id)
-        .limit(limit)
-    )
-    return [(row["id"], _commit(row)) for row in connection.execute(query).mappings()]
+def read_commits(connection: sa.Connection, keys: Sequence[int]) -> list[tuple[int, CommitRecord]]:
+    """Return (key, record without paths) of the commits `keys`, in that order."""
+    found: dict[int, tuple[int, CommitRecord]] = {}
+    for part in chunks(keys):
+        query = sa.select(commits).where(commits.c.id.in_(part))
+        found.update(
+            (row["id"], (row["id"], _commit(row))) for row in connection.execute(query).mappings()
+        )
+    return [found[key] for key in keys]
 
 
 def _commit(row: sa.RowMapping) -> CommitRecord:
@@ -353,20 +351,23 @@ def _commit(row: sa.RowMapping) -> CommitRecord:
     return CommitRecord(author=None, **{name: row[name] for name in names})
 
 
-def linked_commits(
-    connection: sa.Connection, repository_id: int, until: int
-) -> Iterator[tuple[CommitRecord, list[LinkRecord]]]:
-    """Yield the linked commits with keys up to `until`, oldest first, with their links."""
-    query = (
-        sa.select(commits, pull_requests.c.number, pull_request_commits.c.role)
-        .join(pull_request_commits, pull_request_commits.c.commit_id == commits.c.id)
-        .join(pull_requests, pull_requests.c.id == pull_request_commits.c.pull_request_id)
-        .where(commits.c.repository_id == repository_id, commits.c.id <= until)
-        .order_by(commits.c.id)
-    )
-    for _, rows in groupby(connection.execute(query).mappings(), key=lambda row: row["id"]):
-        found = list(rows)
-        yield _commit(found[0]), [LinkRecord(row["number"], row["role"], "") for row in found]
+def read_links(connection: sa.Connection, keys: Sequence[int]) -> dict[int, list[LinkRecord]]:
+    """Return commit key -> what it does to pull requests; without those that do nothing."""
+    found: dict[int, list[LinkRecord]] = {}
+    for part in chunks(keys):
+        query = (
+            sa.select(
+                pull_request_commits.c.commit_id,
+                pull_requests.c.number,
+                pull_request_commits.c.role,
+                pull_request_commits.c.rule,
+            )
+            .join(pull_requests, pull_requests.c.id == pull_request_commits.c.pull_request_id)
+            .where(pull_request_commits.c.commit_id.in_(part))
+        )
+        for key, number, role, rule in connection.execute(query):
+            found.setdefault(key, []).append(LinkRecord(number, role, rule))
+    return found
 
 
 def linked_pull_requests(connection: sa.Connection, commit_keys: Collection[int]) -> set[int]:

@@ -168,10 +168,13 @@ def store_persons_decision(
 ) -> Row:
     """Record what a person decided; ledger, page and index follow at once, tags stay.
 
-    Returns the row as it was. No rule overrides it until `forget_persons_decision`.
+    Returns the row as it was. No rule overrides it until `forget_persons_decision`. What the same
+    person decided for the same reason before is not written again.
     """
     row = find_pull_request(connection, key)
     ours = {"decision": decision, "decision_reason": reason, "decided_by": f"{PERSON}{by}"}
+    if all(row[name] == value for name, value in ours.items()):
+        return row
     update_rows(connection, pull_requests, [ours | {"id": key, "decision_evidence": None}])
     verdict = Verdict(
         decision, reason, ours["decided_by"], None, tuple(stored_tags(connection, [key])[key])

@@ -30,6 +30,7 @@ def added(*lines: str) -> str:
         ("[Kernel] allreduce_fusion workspace", "kernel-fusion"),
         ("[Kernel] float4 loads of activations", "fp4"),
         ("[Kernel] nvfp4 output", "fp4"),
+        ("[Kernel] FP64 is slow on sm103, use kFp64 less", "fp6"),
         ("[Kernel] pipeline parallel stages", "pipeline-stages"),
         ("[Kernel] decoder layer norm", "decode"),
         ("[Kernel] quantile of a tensor", "quantization"),
@@ -176,3 +177,71 @@ def test_the_title_outranks_a_path_of_another_architecture() -> None:
 
 def test_the_examples_of_the_patterns_hold() -> None:
     assert doctest.testmod(patterns).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "tag"),
+    [
+        (["auto x = torch::kFloat64;", "float64 y;", "float64 z;"], "fp6"),
+        ([f"int n{i} = sf_vec_size;" for i in range(30)], "vectorized-loads"),
+        (
+            [f"for (int cluster = 0; cluster < ThreadMap::Iterations::kCluster; {i})"
+             for i in range(20)],
+            "cluster",
+        ),
+        ([f"// a persistent kernel on sm100 {i}" for i in range(9)], "persistent-kernel"),
+        ([f"// a persistent kernel on sm100 {i}" for i in range(9)], "sm100"),
+        ([f"tensor_scale_vector(scale_vec, {i});" for i in range(9)], "block-scale"),
+        ([f"int swizzle_size{i} = swizzle_size;" for i in range(9)], "swizzling"),
+    ],
+)  # fmt: skip
+def test_changed_lines_that_look_alike_give_no_tag(lines: list[str], tag: str) -> None:
+    assert tag not in names(paths=("csrc/k.cu",), diff=added(*lines))
+
+
+@pytest.mark.parametrize(
+    ("lines", "tag"),
+    [
+        ([f"full_barriers[{i}]->wait();" for i in range(9)], "mbarrier"),
+        ([f"empty_barriers[{i}]->arrive();" for i in range(9)], "pipeline-stages"),
+        ([f"stage_{i} = kNumKVStages - {i};" for i in range(9)], "pipeline-stages"),
+        ([f"if (NUM_PRODUCER_THREADS > {i}) load();" for i in range(4)], "warp-specialization"),
+        ([f"cute.arch.setmaxregister_decrease({i})" for i in range(3)], "register-budgeting"),
+    ],
+)
+def test_names_of_kernel_code_give_their_technique(lines: list[str], tag: str) -> None:
+    assert tag in names(paths=("csrc/k.cu",), diff=added(*lines))
+
+
+def test_a_long_kernel_in_one_file_is_no_release() -> None:
+    filler = [f"int value_{number} = {number};" for number in range(3000)]
+    assert "sm100a" in names(
+        paths=("csrc/k.cu",), diff=added(*filler, 'flags = "arch=compute_100a";')
+    )
+
+
+def test_an_argument_of_a_decorator_is_code() -> None:
+    diff = added("@supported_compute_capability([120, 121])").replace("@@\n", "@@\n-@x([120])\n")
+    change = Change("o/r", 1, "Support SM121 in the FP4 GEMM", paths=("csrc/k.cu",), diff=diff)
+    assert classify(change).decision == "include"
+
+
+@pytest.mark.parametrize(
+    ("title", "paths"),
+    [
+        ("Add minimum capability requirement for AWQ", ("csrc/awq/gemm_kernels.cu",)),
+        ("Make seq_lens_cpu optional in the attention kernel", ("csrc/attention/page.cu",)),
+    ],
+)
+def test_a_word_of_packaging_or_hosts_that_means_something_else(
+    title: str, paths: tuple[str, ...]
+) -> None:
+    assert classify(Change("o/r", 1, title, paths=paths)).decision == "include"
+
+
+def test_a_merge_is_read_by_the_title_in_its_body() -> None:
+    merge = Change("o/r", 1, "Merge pull request #1 from jane/x", "\nFix typos", ("csrc/k.cu",))
+    verdict = classify(merge)
+    assert (verdict.decision, verdict.reason) == ("exclude", "wording only")
+    assert verdict.evidence is not None
+    assert verdict.evidence.locator == "body:2"
