@@ -40,7 +40,7 @@ class GpuCase:
     def close(self) -> None:
         """Give all memory back."""
         self.gpu.wait()
-        for address in [*sum(self._inputs, []), *self._outputs]:
+        for address in [*(one for pointers in self._inputs for one in pointers), *self._outputs]:
             self.gpu.release(address)
         self._inputs, self._outputs, self.sets = [], [], 0
 

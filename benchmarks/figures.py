@@ -141,13 +141,13 @@ def judge_timing(timing: Timing, moved_bytes: int, roof_gb_s: float) -> tuple[st
          f"the device was busy {timing.wall_us:.0f} us, events saw {timing.event_us:.0f} us"),
         ("not_cold", not timing.is_cold, "the input sets fit in L2 too well to be cold"),
         ("l2_persistence", _is_retained(timing),
-         f"{timing.retained_us} us after its own run and a flush, {timing.flushed_us} us otherwise"),
+         f"{timing.retained_us} us after a flush, {timing.flushed_us} us with L2 reset"),
         ("implausible", graph * _ROOF_TOLERANCE < least,
          f"{graph:.2f} us for what takes {least:.2f} us at the measured {roof_gb_s:.0f} GB/s"),
         ("method_disagreement", not -_METHOD_SHARE * graph <= single - graph <= allowed,
          f"{graph:.2f} us in a graph, {single:.2f} us alone"),
         ("throttled", _is_throttled(timing),
-         f"SM clock {timing.sm_clock_mhz} of {timing.max_sm_clock_mhz} MHz {timing.throttle or ''}"),
+         f"SM at {timing.sm_clock_mhz} of {timing.max_sm_clock_mhz} MHz {timing.throttle or ''}"),
     )  # fmt: skip
     failed = ((status, reason) for status, is_failed, reason in gates if is_failed)
     return next(failed, ("passed", ""))

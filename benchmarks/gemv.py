@@ -80,7 +80,7 @@ def _bytes(rng: np.random.Generator, shape: tuple[int, ...]) -> Bytes:
 
 
 def _contest(rng: np.random.Generator, rows: tuple[int, ...], k: int) -> tuple[Bytes, Bytes]:
-    codes = _bytes(rng, (*rows, k // 2)) & 3
+    codes = (_bytes(rng, (*rows, k // 2)) & 3).astype(np.uint8)
     return codes, encode_e4m3([0.0, 1.0, 2.0])[rng.integers(0, 3, (*rows, k // BLOCK))]
 
 
@@ -142,7 +142,7 @@ def output_shape(shape: Shape) -> tuple[int, int]:
 
 
 def rotated(inputs: Inputs, expected: Expected, by: int) -> tuple[Inputs, Expected]:
-    """Return the problem with the rows of A moved up by `by`: other data, a result that is known."""
+    """Return the problem with the rows of A moved up by `by`: other data, known result."""
     a, sfa = (np.roll(array, -by, axis=1) for array in (inputs.a, inputs.sfa))
     values, tolerance = (np.roll(x, -by, axis=1) for x in (expected.values, expected.tolerance))
     return (

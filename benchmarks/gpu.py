@@ -1,6 +1,6 @@
 """The CUDA driver as the runner needs it: one context, buffers, launches, graphs, events.
 
-Only the child process of a case uses this. A failed call raises `DeviceFault` with the driver's
+Only the child process of a case uses this. A failed call raises `DeviceError` with the driver's
 own name for it.
 """
 
@@ -19,7 +19,7 @@ GUARD_BYTES: Final = 4096
 """Poisoned memory before and after each output."""
 
 
-class DeviceFault(Exception):
+class DeviceError(Exception):
     """A call of the driver failed; the context may be lost."""
 
 
@@ -27,11 +27,11 @@ def checked(result: tuple[Any, ...]) -> Any:
     """Return what a driver call gave beside its status; several values as a tuple.
 
     Raises:
-        DeviceFault: the status is an error.
+        DeviceError: the status is an error.
     """
     status, *values = result
     if int(status) != 0:
-        raise DeviceFault(str(status).rsplit(".", 1)[-1].partition(":")[0].rstrip(">"))
+        raise DeviceError(str(status).rsplit(".", 1)[-1].partition(":")[0].rstrip(">"))
     return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -101,7 +101,9 @@ class Gpu:
         key = self.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         checked(self.driver.cuFuncSetAttribute(function, key, size))
 
-    def launch(self, function: Any, how: Launch, values: Sequence[Any], types: Sequence[Any]) -> None:
+    def launch(
+        self, function: Any, how: Launch, values: Sequence[Any], types: Sequence[Any]
+    ) -> None:
         """Start a kernel on the stream, or record it where a graph is being captured."""
         arguments = (tuple(values), tuple(types))
         checked(

@@ -1,4 +1,4 @@
-"""NVFP4 in numpy: E2M1 values in blocks of 16, an E4M3 scale for each block, one FP32 scale for all.
+"""NVFP4 in numpy: E2M1 values in blocks of 16, an E4M3 scale each, one FP32 scale.
 
     x[i] = global_scale * block_scale[i // 16] * e2m1[i]
 
@@ -69,7 +69,8 @@ def encode_e4m3(values: npt.ArrayLike) -> Bytes:
 
 def pack(codes: Bytes) -> Bytes:
     """Put codes (..., K) two in a byte: (..., K / 2), the even element in the low half."""
-    return (codes[..., 0::2] & 15) | (codes[..., 1::2] << 4)
+    both = (codes[..., 0::2] & 15) | (codes[..., 1::2] << 4)
+    return both.astype(np.uint8)
 
 
 _PAIRS: Final = np.stack([E2M1[np.arange(256) & 15], E2M1[np.arange(256) >> 4]], axis=-1)
@@ -97,9 +98,7 @@ def quantize(values: Floats) -> tuple[Bytes, Bytes, float]:
     return pack(encode_e2m1(scaled).reshape(x.shape)), scales, overall
 
 
-def dequantize(
-    packed: Bytes, scales: Bytes, global_scale: float = 1.0
-) -> npt.NDArray[np.float64]:
+def dequantize(packed: Bytes, scales: Bytes, global_scale: float = 1.0) -> npt.NDArray[np.float64]:
     """Return numbers (..., K) of bytes (..., K / 2) and E4M3 scales (..., K / 16), in float64."""
     scale = np.repeat(E4M3[scales].astype(np.float64), BLOCK, axis=-1)
     return unpack(packed) * scale * global_scale

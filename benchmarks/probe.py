@@ -108,7 +108,7 @@ def environment(gpu: Any, index: int, versions: Mapping[str, str | None]) -> dic
     driver = gpu.driver
     state = device_state(index)
     cuda_version = int(checked(driver.cuDriverGetVersion()))
-    name = checked(driver.cuDeviceGetName(256, gpu.device)).rstrip(b"\0").decode()
+    name = checked(driver.cuDeviceGetName(256, gpu.device)).partition(b"\0")[0].decode()
     major, minor = (gpu.attribute(f"COMPUTE_CAPABILITY_{one}") for one in ("MAJOR", "MINOR"))
     return {
         "gpu_name": name,
@@ -180,5 +180,3 @@ def device_state(index: int) -> dict[str, Any]:
         "mig": asked(lambda d: bool(d.mig.mode)),
         "uuid": asked(lambda d: str(d.uuid)),
     }
-
-

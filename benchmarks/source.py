@@ -29,9 +29,7 @@ from typing import Any, Final
 from kwdb.errors import InvalidRecordError, UserError
 
 _DIRECTIVE: Final = re.compile(r"^// kwdb: (\w+)\s+(.+?)\s*$", re.MULTILINE)
-_KNOWN: Final = frozenset(
-    "problem entry arch block grid shared requires registers sass".split()
-)
+_KNOWN: Final = frozenset("problem entry arch block grid shared requires registers sass".split())
 _NEEDED: Final = ("problem", "entry", "arch", "block", "grid")
 _LARGEST: Final = 2**40
 

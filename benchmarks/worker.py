@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.case import GpuCase
 from benchmarks.figures import Timing, is_cold, judge_timing, sets_to_rotate, speed_of_light
-from benchmarks.gpu import INT32, POINTER, DeviceFault, Gpu
+from benchmarks.gpu import POINTER, DeviceError, Gpu
 from benchmarks.probe import device_state, environment
 from benchmarks.problem import Problem, find_problem
 from benchmarks.source import parse_kernel
@@ -142,7 +142,7 @@ def run_job(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for work in job["workloads"]:
         try:
             yield work | _case(gpu, job, work, roof)
-        except DeviceFault as exc:
+        except DeviceError as exc:
             # The context is lost: whatever comes after would fail for this workload's sake.
             yield work | {"status": "device_fault", "message": f"the driver reports {exc}"}
             return

@@ -12,7 +12,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import database, harvest, lines, reading, triage
+from kwdb.cli import bench, database, harvest, lines, reading, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -54,6 +54,12 @@ for _command in (
     app.command(_command.__name__)(_command)
 app.command("classify")(lines.classify)
 app.command("triage")(triage.triage)
+app.command("bench")(bench.bench)
+app.command("bench-doctor")(bench.bench_doctor)
+importing = typer.Typer(help="Bring in what was made elsewhere.", no_args_is_help=True)
+importing.callback()(lambda: None)  # keeps it a group while it has one command
+importing.command("bench")(bench.import_bench)
+app.add_typer(importing, name="import")
 
 
 class _Interrupted(BaseException):
