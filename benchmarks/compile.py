@@ -145,7 +145,12 @@ def compile_kernel(kernel: KernelSource, arch: str) -> Compiled:
     )  # fmt: skip
     try:
         options = ProgramOptions(
-            name=f"{kernel.name}.cu", arch=arch, std="c++17", ptxas_options=["-v"], **headers
+            name=f"{kernel.name}.cu",
+            arch=arch,
+            std="c++17",
+            ptxas_options=["-v"],
+            no_cache=True,
+            **headers,
         )
         code = Program(kernel.text, "c++", options).compile("cubin", logs=log).code
     except Exception as exc:  # noqa: BLE001 - cuda.core raises classes of its own, by version

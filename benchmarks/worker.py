@@ -13,46 +13,38 @@ import base64
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from benchmarks.case import GpuCase
 from benchmarks.figures import Timing, is_cold, judge_timing, sets_to_rotate, speed_of_light
-from benchmarks.gpu import POINTER, DeviceError, Gpu
+from benchmarks.gpu import DeviceError, Gpu
 from benchmarks.probe import device_state, environment
 from benchmarks.problem import Problem, find_problem
 from benchmarks.source import parse_kernel
-from benchmarks.timing import Flush, Timed, time_graph, time_retained, time_single
+from benchmarks.timing import Flush, Roof, Timed, time_graph, time_retained, time_single
 from benchmarks.verify import SEEDS, check_replayed, verify
 
-_ROOF_BYTES: Final = 4 << 30
-_ROOF_SAMPLES: Final = 12
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The plain read and the bandwidth it reached in this process, in GB/s."""
+
+    kernel: Roof
+    gb_s: float
 
 
-def measure_roof(gpu: Gpu, text: str, cubin: bytes) -> float:
-    """Return the bandwidth of a plain read in GB/s: the best of some grids over up to 4 GiB."""
-    from ctypes import c_ulonglong
-
-    source = parse_kernel(text, "read_roof", "read_roof.cu")
-    function = gpu.load(cubin, source.entry)
-    how = source.launch({}, gpu.sms)
-    size = min(_ROOF_BYTES, gpu.free_bytes() // 4) // 4096 * 4096
-    buffer, out = gpu.allocate(size), gpu.allocate(16)
-    gpu.fill(buffer, size, 1)
-    start, stop = gpu.event(), gpu.event()
-    best = 0.0
-    for _ in range(_ROOF_SAMPLES):
-        gpu.record(start)
-        gpu.launch(function, how, (buffer, size // 16, out), (POINTER, c_ulonglong, POINTER))
-        gpu.record(stop)
-        best = max(best, size / gpu.elapsed_us(start, stop) / 1e3)
-    gpu.release(buffer)
-    gpu.release(out)
-    return best
+def _measured(gpu: Gpu, job: dict[str, Any]) -> Measured:
+    source = parse_kernel(job["roof_source"], "read_roof", "read_roof.cu")
+    kernel = Roof(gpu, source, base64.b64decode(job["roof_cubin"]))
+    return Measured(kernel, kernel.measure())
 
 
-def _case(gpu: Gpu, job: dict[str, Any], work: dict[str, Any], roof: float) -> dict[str, Any]:
+def _case(
+    gpu: Gpu, job: dict[str, Any], work: dict[str, Any], roof: Measured | None
+) -> dict[str, Any]:
     problem = find_problem(job["problem"])
     kernel = parse_kernel(job["source"], job["kernel"], job["kernel"], problem.name)
     shape, recipe = work["shape"], work["recipe"]
@@ -69,7 +61,7 @@ def _case(gpu: Gpu, job: dict[str, Any], work: dict[str, Any], roof: float) -> d
         "message": checks[-1].message,
         "checks": [check.as_json() for check in checks],
     }
-    if work["is_timed"] and found["status"] == "passed":
+    if roof and found["status"] == "passed":
         sets = sets_to_rotate(set_bytes, gpu.l2_bytes, gpu.free_bytes())
         case.add_sets(sets, inputs)
         found |= _timed(gpu, case, problem, inputs, (recipe, set_bytes, roof), job["device"])
@@ -78,7 +70,12 @@ def _case(gpu: Gpu, job: dict[str, Any], work: dict[str, Any], roof: float) -> d
 
 
 def _timed(
-    gpu: Gpu, case: GpuCase, problem: Problem, inputs: Any, how: tuple[str, int, float], device: int
+    gpu: Gpu,
+    case: GpuCase,
+    problem: Problem,
+    inputs: Any,
+    how: tuple[str, int, Measured],
+    device: int,
 ) -> dict[str, Any]:
     recipe, set_bytes, roof = how
     right = problem.module.reference(inputs)
@@ -89,23 +86,23 @@ def _timed(
         expected.append(known)
     replays = time_graph(gpu, case)
     state = device_state(device)
-    flush = Flush(gpu)
+    flush = Flush(gpu, roof.kernel)
     single = time_single(gpu, case, flush)
     retained, flushed = time_retained(gpu, case, flush)
     gpu.release(flush.address)
     moved = problem.module.bytes_moved(case.shape)
-    least = speed_of_light(moved, problem.module.operations(case.shape), roof)
+    least = speed_of_light(moved, problem.module.operations(case.shape), roof.gb_s)
     timing = Timing(
         replays.timed.summary.median_us, single.summary.median_us,
         is_cold(case.sets, set_bytes, gpu.l2_bytes), replays.event_us, replays.wall_us,
         retained, flushed, state["sm_clock_mhz"], state["max_sm_clock_mhz"], state["throttle"],
     )  # fmt: skip
-    status, message = judge_timing(timing, moved, roof)
+    status, message = judge_timing(timing, moved, roof.gb_s)
     wrong = _replay_once(gpu, case, replays.graph, expected, recipe)
     if wrong is not None:
         status, message = wrong
     return {
-        "status": status, "message": message, "roof_gb_s": roof,
+        "status": status, "message": message, "roof_gb_s": roof.gb_s,
         "sol_us": least.us, "sol_basis": least.basis, "sets": case.sets, "state": state,
         "samples": [_as_json(replays.timed), _as_json(single)],
     }  # fmt: skip
@@ -136,12 +133,10 @@ def run_job(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if "kernel" not in job:
         yield environment(gpu, job["device"], job["versions"])
         return
-    roof = 0.0
-    if any(work["is_timed"] for work in job["workloads"]):
-        roof = measure_roof(gpu, job["roof_source"], base64.b64decode(job["roof_cubin"]))
+    roof = _measured(gpu, job) if any(work["is_timed"] for work in job["workloads"]) else None
     for work in job["workloads"]:
         try:
-            yield work | _case(gpu, job, work, roof)
+            yield work | _case(gpu, job, work, roof if work["is_timed"] else None)
         except DeviceError as exc:
             # The context is lost: whatever comes after would fail for this workload's sake.
             yield work | {"status": "device_fault", "message": f"the driver reports {exc}"}

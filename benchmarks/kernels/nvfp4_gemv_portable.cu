@@ -18,9 +18,11 @@
 #include <cuda_fp16.h>
 
 // A byte permute looks four codes up in a table of eight: index in bits 0 to 2, and where bit 3 is
-// set, the sign of the table's byte instead, which is 0 in these tables.
+// set, the sign of the table's byte instead, which is 0 in these tables. (__byte_perm drops bit 3.)
 __device__ __forceinline__ unsigned positive(unsigned codes) {
-  return __byte_perm(0x03020100u, 0x0C080604u, codes);
+  unsigned bytes;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(0x03020100u), "r"(0x0C080604u), "r"(codes));
+  return bytes;
 }
 
 // Eight codes to eight signed bytes, each twice the value.
@@ -51,7 +53,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll 4
   for (int i = lane; i < blocks; i += 32) {
     const uint2 codes = x[i], other = y[i];
-    const uint2 a0 = decode(codes.x), a1 = decode(codes.y), b0 = decode(other.x), b1 = decode(other.y);
+    const uint2 a0 = decode(codes.x), a1 = decode(codes.y);
+    const uint2 b0 = decode(other.x), b1 = decode(other.y);
     int dot = __dp4a(static_cast<int>(a0.x), static_cast<int>(b0.x), 0);
     dot = __dp4a(static_cast<int>(a0.y), static_cast<int>(b0.y), dot);
     dot = __dp4a(static_cast<int>(a1.x), static_cast<int>(b1.x), dot);
