@@ -136,5 +136,6 @@ extern "C" __global__ void __launch_bounds__(128)
   for (int step = 16; step; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
   __syncthreads();
-  if (threadIdx.x == 0) c[at] = __float2half_rn(alpha * (parts[0] + parts[1] + parts[2] + parts[3]));
+  const float total = parts[0] + parts[1] + parts[2] + parts[3];
+  if (threadIdx.x == 0) c[at] = __float2half_rn(alpha * total);
 }

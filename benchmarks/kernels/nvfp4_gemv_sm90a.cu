@@ -13,10 +13,11 @@
 //     that own the block. Each accumulator then holds one block's product, and the E4M3 scales
 //     are applied in float32.
 //   * accumulators start at the bits of 1.5 * 2^23, so that they are floats without conversion.
-//   * x >> 16 is a dp2a with (0, 1), which the multiplier pipe runs; the byte permutes fill the other.
+//   * x >> 16 is a dp2a with (0, 1), which the multiplier runs; byte permutes fill the other pipe.
 // One block of threads per multiprocessor, for as many rows of one batch. A warp copies 16 rows by
 // 512 elements ahead with cp.async (32-byte aligned rows: a row that splits a sector in shared
 // memory costs a tenth of the bandwidth), while the vector is decoded once per block of threads.
+// Where a tile has 8 rows or fewer, the other half of the MMA is left at zero.
 //
 // kwdb: problem   nvfp4-gemv
 // kwdb: entry     nvfp4_gemv_sm90a
@@ -144,17 +145,21 @@ __device__ __forceinline__ void decode_vector(const uint8_t* codes, const uint8_
 }
 
 // 16 rows by 128 elements: rows r and r + 8 of this lane, blocks 2q and 2q + 1 of the 8.
+template <bool kBoth>
 __device__ __forceinline__ void multiply(const uint8_t* a, const uint8_t* scales, const uint4* b,
-                                         float4 factor, int bias, const Tables& t, float (&sum)[2]) {
+                                         float4 factor, int bias, const Tables& t,
+                                         float (&sum)[2]) {
   const uint4 x4 = *reinterpret_cast<const uint4*>(a);
-  const uint4 y4 = *reinterpret_cast<const uint4*>(a + 8 * kPitch);
+  uint4 y4 = make_uint4(0, 0, 0, 0);
+  if (kBoth) y4 = *reinterpret_cast<const uint4*>(a + 8 * kPitch);
   const unsigned x[4] = {x4.x, x4.y, x4.z, x4.w}, y[4] = {y4.x, y4.y, y4.z, y4.w};
   int plus[4], minus[4];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const uint4 v = b[h];
     const Decoded xa = decode(x[h], t), xb = decode(x[2 + h], t);
-    const Decoded ya = decode(y[h], t), yb = decode(y[2 + h], t);
+    const Decoded ya = kBoth ? decode(y[h], t) : Decoded{};
+    const Decoded yb = kBoth ? decode(y[2 + h], t) : Decoded{};
     const unsigned p0[4] = {xa.plus[0], ya.plus[0], xb.plus[0], yb.plus[0]};
     const unsigned p1[4] = {xa.plus[1], ya.plus[1], xb.plus[1], yb.plus[1]};
     const unsigned m0[4] = {xa.minus[0], ya.minus[0], xb.minus[0], yb.minus[0]};
@@ -170,13 +175,29 @@ __device__ __forceinline__ void multiply(const uint8_t* a, const uint8_t* scales
     mma(minus, m1, v.z, v.w);
   }
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < (kBoth ? 2 : 1); i++) {
     const auto* codes = reinterpret_cast<const unsigned short*>(scales + i * 8 * kScalePitch);
     const float2 s = e4m3x2(*codes);
     const float left = __int_as_float(plus[2 * i] - minus[2 * i]);
     const float right = __int_as_float(plus[2 * i + 1] - minus[2 * i + 1]);
     sum[i] = fmaf(fmaf(left, factor.x, factor.z), s.x, sum[i]);
     sum[i] = fmaf(fmaf(right, factor.y, factor.w), s.y, sum[i]);
+  }
+}
+
+// 16 rows by up to 512 elements; `step` is the distance of groups of 8 blocks in the vector, 0 for
+// lanes that own none.
+template <bool kBoth>
+__device__ __forceinline__ void multiply_unit(const uint8_t* a, const uint8_t* scales,
+                                              const uint8_t* b, int step, const float4* factor,
+                                              int left, int bias, const Tables& t,
+                                              float (&sum)[2]) {
+#pragma unroll 1
+  for (int k = 0; k < left; k += 256, a += 128, scales += 16, factor += 8, b += 2 * step) {
+    const auto* b0 = reinterpret_cast<const uint4*>(b);
+    const auto* b1 = reinterpret_cast<const uint4*>(b + step);
+    multiply<kBoth>(a, scales, b0, factor[0], bias, t, sum);
+    multiply<kBoth>(a + 64, scales + 8, b1, factor[4], bias, t, sum);
   }
 }
 
@@ -189,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
   extern __shared__ __align__(128) uint8_t shared[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, r = lane / 4, q = lane % 4;
   const int row0 = static_cast<long long>(M) * blockIdx.x / gridDim.x;
-  const int rows = static_cast<int>(static_cast<long long>(M) * (blockIdx.x + 1) / gridDim.x) - row0;
+  const int row1 = static_cast<long long>(M) * (blockIdx.x + 1) / gridDim.x, rows = row1 - row0;
   const int chunks = (K + kChunk - 1) / kChunk, padded = chunks * kChunk;
   const int tiles = (rows + kRows - 1) / kRows;
 
@@ -211,7 +232,8 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
 
   // Copying: 16 lanes take a row of codes, 2 lanes one of scales.
   const size_t first = static_cast<size_t>(blockIdx.y) * M + row0;
-  const int copy_row = lane / 16, copy_column = lane % 16, scale_row = lane / 2, scale_column = lane % 2;
+  const int copy_row = lane / 16, copy_column = lane % 16;
+  const int scale_row = lane / 2, scale_column = lane % 2;
   const uint8_t* from = a + (first + copy_row) * (K / 2) + copy_column * 16;
   const uint8_t* scales_from = sfa + (first + scale_row) * (K / 16) + scale_column * 16;
   const unsigned to = shared_address(stage) + copy_row * kPitch + copy_column * 16;
@@ -219,9 +241,9 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
       shared_address(stage) + kRows * kPitch + scale_row * kScalePitch + scale_column * 16;
   const auto copy_unit = [&](const Unit& unit) {
     if (unit.tile < tiles) {
-      const uint8_t* p = from + static_cast<size_t>(unit.tile * kRows) * (K / 2) + unit.chunk * (kChunk / 2);
-      const uint8_t* s =
-          scales_from + static_cast<size_t>(unit.tile * kRows) * (K / 16) + unit.chunk * (kChunk / 16);
+      const size_t row = unit.tile * kRows;
+      const uint8_t* p = from + row * (K / 2) + unit.chunk * (kChunk / 2);
+      const uint8_t* s = scales_from + row * (K / 16) + unit.chunk * (kChunk / 16);
       const int rows_left = rows - unit.tile * kRows, left = K - unit.chunk * kChunk;
       if (rows_left >= kRows && left >= kChunk) {
 #pragma unroll
@@ -230,7 +252,8 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
       } else {
 #pragma unroll 1
         for (int i = 0; i < kRows / 2; i++, p += K)
-          if (i * 2 + copy_row < rows_left && copy_column * 32 < left) copy16(to + i * 2 * kPitch, p);
+          if (i * 2 + copy_row < rows_left && copy_column * 32 < left)
+            copy16(to + i * 2 * kPitch, p);
         if (scale_row < rows_left && scale_column * 256 < left) copy16(scales_to, s);
       }
     }
@@ -256,14 +279,13 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
     const uint8_t* x = stage + r * kPitch + q * 16;
     const uint8_t* s = stage + kRows * kPitch + r * kScalePitch + q * 2;
     const uint8_t* v = owns ? vector + (unit.chunk * (kChunk / 16) + r) * 32 : zeros;
-    const float4* f = reinterpret_cast<const float4*>(factors) + unit.chunk * (kChunk / 32) + q;
+    const auto* f = reinterpret_cast<const float4*>(factors) + unit.chunk * (kChunk / 32) + q;
     const int left = min(kChunk, K - unit.chunk * kChunk);
     float sum[2] = {0, 0};
-#pragma unroll 1
-    for (int k = 0; k < left; k += 256, x += 128, s += 16, f += 8, v += 2 * step) {
-      multiply(x, s, reinterpret_cast<const uint4*>(v), f[0], bias, tables, sum);
-      multiply(x + 64, s + 8, reinterpret_cast<const uint4*>(v + step), f[4], bias, tables, sum);
-    }
+    if (rows - unit.tile * kRows > 8)
+      multiply_unit<true>(x, s, v, step, f, left, bias, tables, sum);
+    else
+      multiply_unit<false>(x, s, v, step, f, left, bias, tables, sum);
     __syncwarp();
     copy_unit(next);
     next.advance(chunks);

@@ -1,4 +1,4 @@
-// Reads a buffer from end to end and keeps nothing: the read bandwidth that a kernel can be held to.
+// Reads a buffer from end to end and keeps nothing: the read bandwidth that kernels are held to.
 // p: n vectors of 16 bytes; out: one word that is written for no real data.
 // Four independent loads per thread and step keep enough bytes in flight.
 //
