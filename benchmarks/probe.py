@@ -178,5 +178,4 @@ def device_state(index: int) -> dict[str, Any]:
         "clock_reasons": reasons,
         "throttle": ", ".join(slow) or None,
         "mig": asked(lambda d: bool(d.mig.mode)),
-        "uuid": asked(lambda d: str(d.uuid)),
     }
