@@ -6,6 +6,7 @@
     link      what each new commit does to pull requests (again for all when the rules change)
     classify  decision, tags and page of each pull request that these rules have not seen
     diffs     the same with changed lines for those kept or deferred, where asked for
+    extract   performance claims of each pull request that this extractor has not read
 
 A stage that was killed leaves whole batches behind and goes on after them. What a rewritten
 branch no longer has is marked, never deleted.
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from ingest.claims.stage import extract_stage
 from ingest.classify import classify, ruleset
 from ingest.diffs import bring_blobs, list_needed, read_patches
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
@@ -119,6 +121,7 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages["classify"] = _classify(job)
     if job.options.diffs:
         stages["diffs"] = _try_diffs(job)
+    stages["extract"] = extract_stage(job.engine, job.repository, job.report)
     return stages
 
 

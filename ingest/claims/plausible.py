@@ -1,10 +1,14 @@
 """Whether a claim contradicts itself: reasons to doubt it, from its own figures alone."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
+from ingest.claims.extract import extract
 from ingest.claims.record import ExtractedClaim
+from kwdb.plausibility import RULE
+from kwdb.store.claims import Reading
 from kwdb.units import METRICS, is_unit_of
 
 # Figures are rounded before they are divided, so a written ratio may be this far off.
@@ -51,13 +55,24 @@ def disputed(claims: Iterable[ExtractedClaim]) -> list[tuple[ExtractedClaim, str
     doubt only if no two of them give it.
     """
     listed = list(claims)
-    measured = [claim for claim in listed if claim.role != "ratio"]
+    by_line: dict[int, list[ExtractedClaim]] = defaultdict(list)
+    for claim in listed:
+        if claim.role != "ratio":
+            by_line[claim.evidence.line or 0].append(claim)
     doubts = []
     for claim in listed:
-        reason = unit_clash(claim) or _against(claim, measured)
+        reason = unit_clash(claim) or _against(claim, _near(claim, by_line))
         if reason is not None:
             doubts.append((claim, reason))
     return doubts
+
+
+def _near(
+    claim: ExtractedClaim, by_line: Mapping[int, list[ExtractedClaim]]
+) -> list[ExtractedClaim]:
+    """The measured claims within a line, so that a long table is not compared all with all."""
+    line = claim.evidence.line or 0
+    return [one for near in range(line - 1, line + 2) for one in by_line.get(near, ())]
 
 
 def _against(claim: ExtractedClaim, measured: list[ExtractedClaim]) -> str | None:
@@ -90,3 +105,16 @@ def _beside(claim: ExtractedClaim, other: ExtractedClaim) -> bool:
     if claim.variant is None and other.variant is None:
         return abs((one.line or 0) - (two.line or 0)) <= 1
     return (one.line, one.text) == (two.line, two.text)
+
+
+def read_pull_request(row: dict[str, Any]) -> Reading:
+    """Extract the claims of a stored pull request, each with the rule and reason that doubt it."""
+    claims = extract(row["title"] or "", row["body"] or "")
+    reasons = {id(claim): reason for claim, reason in disputed(claims)}
+    return Reading(row, [(claim, _doubt(claim, reasons.get(id(claim)))) for claim in claims])
+
+
+def _doubt(claim: ExtractedClaim, reason: str | None) -> tuple[str, str] | None:
+    if reason is None:
+        return None
+    return f"{RULE}unit" if unit_clash(claim) else f"{RULE}ratio", reason

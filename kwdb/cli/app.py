@@ -12,7 +12,7 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import bench, database, harvest, lines, reading, triage
+from kwdb.cli import bench, check, claims, database, diagnose, harvest, lines, reading, triage
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -53,6 +53,10 @@ for _command in (
 ):
     app.command(_command.__name__)(_command)
 app.command("classify")(lines.classify)
+app.command("extract")(lines.extract)
+app.command("check")(check.check)
+app.command("diagnose")(diagnose.diagnose)
+app.command("claims")(claims.claims)
 app.command("triage")(triage.triage)
 app.command("bench")(bench.bench)
 app.command("bench-doctor")(bench.bench_doctor)

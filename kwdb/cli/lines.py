@@ -36,6 +36,17 @@ def classify(
     _pipe(classify_lines)
 
 
+def extract() -> None:
+    """Read pull requests as JSON lines, write the performance claims in their text as JSON lines.
+
+    In: {"id", "repo", "title", "body"}. Out: {"id", "claims": [{"metric", "unit", "value",
+    "baseline_value", "gpu", "direction", "role", "evidence": {"where", "text", "line"}, ..}]}.
+    """
+    from ingest.claims import extract_lines
+
+    _pipe(extract_lines)
+
+
 def _pipe(answer: Callable[[Iterable[str]], Iterator[str]]) -> None:
     for line in answer(sys.stdin):
         sys.stdout.write(line.rstrip("\n") + "\n")

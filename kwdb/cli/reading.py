@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kwdb.cli import claims
 from kwdb.cli.output import (
     JsonFlag,
     note,
@@ -36,11 +37,16 @@ _REASONS = {
 
 
 @contextmanager
-def _reading() -> Iterator["Connection"]:
+def reading() -> Iterator["Connection"]:
+    """Open the database of the settings for one consistent reading."""
     from kwdb.db import open_reader, read_transaction
 
-    with read_transaction(open_reader(load_settings().database_url)) as connection:
-        yield connection
+    engine = open_reader(load_settings().database_url)
+    try:
+        with read_transaction(engine) as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 def parse_day(text: str) -> date:
@@ -86,7 +92,7 @@ def search(
         type_, tuple(tag or ()), repo, architecture, exact, language, symptom, confidence, since,
         has_claims,
     )  # fmt: skip
-    with _reading() as connection:
+    with reading() as connection:
         result = search_pages(connection, " ".join(text), filters, limit=limit)
     if as_json:
         return print_json(asdict(result))
@@ -112,7 +118,7 @@ def show(
     """
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
         found = queries.show(connection, name, follow_sources=follow_sources)
     if as_json:
         return print_json(found)
@@ -145,7 +151,7 @@ def resolve(
     """
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
         matches = queries.resolve_term(connection, term)
     if as_json:
         print_json({"term": term, "matches": matches})
@@ -159,16 +165,18 @@ def resolve(
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="Page id, OWNER/NAME#N or SLUG#N.")],
+    name: Annotated[str, typer.Argument(help="Page id, OWNER/NAME#N, SLUG#N or claim:N.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Say why: rule, evidence and place of each tag, decision and landing.
+    """Say why: rule, evidence and place of each tag, decision, landing or claim.
 
-    Example: kwdb explain pr-vllm-20646
+    Examples: kwdb explain pr-vllm-20646 · kwdb explain claim:17
     """
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
+        if (key := claims.claim_id(name)) is not None:
+            return claims.explain_claim(connection, key, as_json=as_json)
         found = queries.explain(connection, name)
     if as_json:
         return print_json(found)
@@ -195,7 +203,7 @@ def status(as_json: JsonFlag = False) -> None:
     """Show what is in the database: coverage by repository, gaps, counts."""
     from kwdb import queries
 
-    with _reading() as connection:
+    with reading() as connection:
         found = queries.read_status(connection)
     if as_json:
         return print_json(found)

@@ -1,8 +1,19 @@
 """Contests, versioned statements about tools, and bundles of code behind a page."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from kwdb.models.base import Text, UTCTime, column, primary_key, reference, table
+
+
+def _retired() -> sa.Column[Any]:
+    return column("retired_at", UTCTime, "when its corpus no longer had it")
+
+
+def _corpus() -> sa.Column[Any]:
+    return column("corpus", Text, "name of the corpus that has the row")
+
 
 contests = table(
     "contests",
@@ -16,6 +27,8 @@ contests = table(
     column("ends_on", sa.Date, "last day"),
     column("details", sa.JSON(none_as_null=True), "timeline, prizes and rules"),
     column("source", Text, "where the facts come from", required=True),
+    _corpus(),
+    _retired(),
     sa.UniqueConstraint("key"),
 )
 
@@ -31,6 +44,8 @@ contest_problems = table(
     column("shapes", sa.JSON(none_as_null=True), "test and benchmark shapes, speed of light in us"),
     column("details", sa.JSON(none_as_null=True), "dates, weights, baselines"),
     column("source", Text, "where the facts come from", required=True),
+    _corpus(),
+    _retired(),
     sa.UniqueConstraint("key"),
     sa.Index(None, "contest_id"),
 )
@@ -52,6 +67,8 @@ contest_submissions = table(
     column("reason", Text, "why it was struck, or why its code is missing"),
     column("details", sa.JSON(none_as_null=True), "further fields as written"),
     column("source", Text, "where the facts come from", required=True),
+    _corpus(),
+    _retired(),
     sa.UniqueConstraint("key"),
     sa.Index(None, "contest_problem_id"),
 )
@@ -84,6 +101,7 @@ version_claims = table(
     column("details", sa.JSON(none_as_null=True), "further fields as written"),
     reference("corpus_id", "corpora.id", "corpus that says so", required=True),
     column("source", Text, "where the fact comes from", required=True),
+    _retired(),
     sa.UniqueConstraint("corpus_id", "key"),
 )
 
@@ -98,6 +116,7 @@ tool_releases = table(
     column("released_on", sa.Date, "day of the release"),
     reference("corpus_id", "corpora.id", "corpus that says so", required=True),
     column("source", Text, "where the fact comes from", required=True),
+    _retired(),
     sa.UniqueConstraint("corpus_id", "tool", "version", "channel"),
 )
 

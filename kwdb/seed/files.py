@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -34,12 +34,14 @@ class SeedRow:
 class Field:
     """What a field must be: its types, whether it may be left out, the set it is taken from.
 
-    `choices` names a set that is known when the file is read, such as "facets" or "tags".
+    `items` are the types of the members of a list; `choices` names a set that is known when the
+    file is read, such as "facets" or "tags".
     """
 
     types: tuple[type, ...] = (str,)
     required: bool = True
     choices: str | None = None
+    items: tuple[type, ...] = (str,)
 
 
 TEXT = Field()
@@ -48,6 +50,14 @@ NUMBER = Field((int, float), required=False)
 INTEGER = Field((int,), required=False)
 NAMES = Field((list,), required=False)
 DAY = Field((date, str), required=False)
+
+
+_TYPE_NAMES: Final[dict[type, str]] = {str: "text", dict: "mapping"}
+
+
+def as_day(value: date | str | None) -> date | None:
+    """Return a day of a checked row as a date; None stays None."""
+    return date.fromisoformat(value) if isinstance(value, str) else value
 
 
 def choice(name: str, *, required: bool = True) -> Field:
@@ -150,8 +160,9 @@ def _check_value(row: SeedRow, name: str, field: Field, known: Values) -> None:
     if is_flag or not isinstance(value, field.types):
         wanted = " or ".join(kind.__name__ for kind in field.types)
         raise row.fail(name, f"{value!r} is not {wanted}")
-    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
-        raise row.fail(name, f"{value!r} holds something that is no text")
+    if isinstance(value, list) and not all(isinstance(item, field.items) for item in value):
+        wanted = " or ".join(_TYPE_NAMES.get(kind, kind.__name__) for kind in field.items)
+        raise row.fail(name, f"{value!r} holds something that is no {wanted}")
     if field is DAY and isinstance(value, str):
         _check_day(row, name, value)
     if field.choices and value not in known[field.choices]:

@@ -1,4 +1,4 @@
-"""Load the seeds: value sets, vocabulary, GPUs, metrics, repositories and pages."""
+"""Load the seeds: value sets, vocabulary, GPUs, metrics, repositories; then pages and claims."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +10,8 @@ from kwdb import models
 from kwdb.db import write_transaction
 from kwdb.models import metadata
 from kwdb.resources import data_dir
+from kwdb.seed.claims import load_claims
+from kwdb.seed.contests import load_contests
 from kwdb.seed.files import (
     INTEGER,
     NAMES,
@@ -22,11 +24,11 @@ from kwdb.seed.files import (
     choice,
     validated,
 )
+from kwdb.seed.known import DIRECTIONS, architectures, known_names, tag_keys, value_set_names
 from kwdb.seed.pages import load_pages
 from kwdb.store.rows import Row, find_keys, next_key, upsert
 from kwdb.text import fold
 
-_DIRECTIONS = ("higher_better", "lower_better")
 _CORPORA = (("seed", "seed"), ("harvest", "harvest"))
 
 _GPU_FIGURES = (
@@ -103,6 +105,9 @@ def load_seeds(engine: sa.Engine, directory: Path | None = None) -> dict[str, in
         written = {name: load(loader, loader.rows(name)) for name, load in _LOADERS.items()}
         written["corpora"] = _load_corpora(connection)
         written["pages"] = load_pages(connection, place, loader.known, loader.known["tags"])
+        known = known_names(connection)
+        written |= load_contests(connection, place, known)
+        written |= load_claims(connection, place, known)
     return written
 
 
@@ -113,8 +118,8 @@ class _Loader:
         self.connection = connection
         self.directory = directory
         self.known: dict[str, Any] = {
-            "directions": _DIRECTIONS,
-            "value_sets": _value_set_names(),
+            "directions": DIRECTIONS,
+            "value_sets": value_set_names(),
         }
 
     def rows(self, name: str) -> list[SeedRow]:
@@ -128,12 +133,6 @@ class _Loader:
         fresh = iter(range(next_key(self.connection, table), 1 << 31))
         full = [{"id": known.get(row[key]) or next(fresh), **row} for row in rows]
         return upsert(self.connection, table, full, (key,))
-
-
-def _value_set_names() -> set[str]:
-    """The tables of kwdb.models.values: a name, what it means, and perhaps a rank."""
-    columns = {table.name: {*table.c.keys()} for table in metadata.tables.values()}
-    return {n for n, found in columns.items() if found - {"rank"} == {"name", "description"}}
 
 
 def _load_value_sets(loader: _Loader, rows: list[SeedRow]) -> int:
@@ -166,20 +165,15 @@ def _upsert_plain(
 def _load_tags(loader: _Loader, rows: list[SeedRow]) -> int:
     columns = ("facet", "name", "description")
     found: list[Row] = [{name: row.values[name] for name in columns} for row in rows]
-    stored = _tag_keys(loader.connection)
+    stored = tag_keys(loader.connection)
     fresh = iter(range(next_key(loader.connection, models.tags), 1 << 31))
     for row in found:
         row["id"] = stored.get(f"{row['facet']}:{row['name']}") or next(fresh)
     written = upsert(loader.connection, models.tags, found, ("facet", "name"))
-    keys = _tag_keys(loader.connection)
+    keys = tag_keys(loader.connection)
     loader.known["tags"] = keys
-    loader.known["architectures"] = {n.split(":")[1] for n in keys if n.startswith("architecture:")}
+    loader.known["architectures"] = architectures(keys)
     return written
-
-
-def _tag_keys(connection: sa.Connection) -> dict[str, int]:
-    query = sa.select(models.tags.c.facet, models.tags.c.name, models.tags.c.id)
-    return {f"{facet}:{name}": key for facet, name, key in connection.execute(query)}
 
 
 def _load_aliases(loader: _Loader, rows: list[SeedRow]) -> int:

@@ -19,6 +19,7 @@ from kwdb.seed.files import (
     TEXT,
     Field,
     SeedRow,
+    as_day,
     check_row,
     check_unique,
     choice,
@@ -26,7 +27,7 @@ from kwdb.seed.files import (
     read_rows,
 )
 from kwdb.store.harvest import now
-from kwdb.store.pages import corpus_key, index_pages
+from kwdb.store.pages import corpus_key, index_pages, retire_vanished
 from kwdb.store.rows import Row, find_keys, next_key, replace_owned, upsert
 
 SEED = "seed"
@@ -76,7 +77,7 @@ def load_pages(
     retagged = replace_owned(connection, page_tags, "page_id", ids, tag_rows, scope=scope)
     written += retagged + len(changed) + _store_links(connection, found, corpus)
     index_pages(connection, read_documents(connection, ids) if written else [])
-    return written
+    return written + retire_vanished(connection, corpus, ids)
 
 
 def _read_all(directory: Path) -> list[SeedRow]:
@@ -102,7 +103,7 @@ def _store_rows(connection: sa.Connection, found: list[SeedRow], corpus: int) ->
             "id": row.values["id"],
             "type": row.values["type"],
             "title": row.values["title"],
-            "published_on": _day(row.values.get("published_on")),
+            "published_on": as_day(row.values.get("published_on")),
             "served_from": corpus,
             "is_retired": False,
             **{name: row.values.get(name) for name in _COLUMNS},
@@ -110,10 +111,6 @@ def _store_rows(connection: sa.Connection, found: list[SeedRow], corpus: int) ->
         for row in found
     ]
     return upsert(connection, pages, rows, ("id",))
-
-
-def _day(value: date | str | None) -> date | None:
-    return date.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _front_matter(row: SeedRow) -> dict[str, Any]:
@@ -127,16 +124,14 @@ def _store_versions(
 ) -> set[str]:
     """Store the pages whose text differs from what the corpus has; returns their ids."""
     v = page_versions.c
-    query = sa.select(v.page_id, v.id, v.body_sha256, v.front_matter_text).where(
-        v.corpus_id == corpus
-    )
-    stored = {id_: (key, digest, text) for id_, key, digest, text in connection.execute(query)}
+    query = sa.select(v.page_id, v.id, v.body_sha256, v.front_matter_text, v.retired_at)
+    stored = {row[0]: row[1:] for row in connection.execute(query.where(v.corpus_id == corpus))}
     fresh = iter(range(next_key(connection, page_versions), 1 << 31))
     rows = []
     for row in found:
-        key, digest, text = stored.get(row.values["id"], (None, None, None))
+        key, *old = stored.get(row.values["id"], (None, None, None, None))
         version = _version(row, directory, corpus)
-        if (version["body_sha256"], version["front_matter_text"]) != (digest, text):
+        if [version["body_sha256"], version["front_matter_text"], None] != old:
             rows.append({"id": key or next(fresh), **version})
     upsert(connection, page_versions, rows, ("corpus_id", "page_id"))
     return {row["page_id"] for row in rows}

@@ -5,7 +5,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kwdb.models import corpora, page_tags, pages, pull_requests
+from kwdb.models import corpora, page_tags, page_versions, pages, pull_requests
+from kwdb.store.harvest import now
 from kwdb.store.rows import (
     Row,
     chunks,
@@ -110,6 +111,22 @@ def retire_pages(connection: sa.Connection, ids: Collection[str]) -> int:
         count += update_rows(
             connection, pages, [{"pk": pk, "is_retired": True} for pk in keys], key="pk"
         )
+        _drop_from_index(connection, keys)
+    return count
+
+
+def retire_vanished(connection: sa.Connection, corpus: int, ids: Collection[str]) -> int:
+    """Retire what a corpus has beside pages `ids`: its versions, and the pages that it serves."""
+    v, p = page_versions.c, pages.c
+    owned = sa.select(v.id, v.page_id).where(v.corpus_id == corpus, v.retired_at.is_(None))
+    gone = {row.page_id: row.id for row in connection.execute(owned) if row.page_id not in ids}
+    retired = [{"id": key, "retired_at": now()} for key in gone.values()]
+    count = update_rows(connection, page_versions, retired)
+    for part in chunks(gone):
+        query = sa.select(p.pk).where(p.id.in_(part), p.served_from == corpus, ~p.is_retired)
+        keys = list(connection.execute(query).scalars())
+        rows = [{"pk": pk, "is_retired": True} for pk in keys]
+        count += update_rows(connection, pages, rows, key="pk")
         _drop_from_index(connection, keys)
     return count
 

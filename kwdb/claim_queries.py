@@ -1,0 +1,217 @@
+"""Questions about performance claims: lists, leaders, and why one claim says what it says."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from kwdb.db import row_dicts
+from kwdb.errors import NotFoundError, UnknownValueError
+from kwdb.models import (
+    claim_dimensions,
+    claim_fields,
+    claim_relations,
+    gpus,
+    metrics,
+    pages,
+    performance_claims,
+    pull_requests,
+    repositories,
+    tags,
+)
+from kwdb.models.values import claim_origins, claim_statuses
+from kwdb.queries import find_gpu, find_repository, list_repositories
+from kwdb.text import fold
+
+Found = dict[str, Any]
+
+_c, _p, _r = performance_claims.c, pull_requests.c, repositories.c
+_source = pages.alias("source_pages")
+_own = pages.alias("own_pages")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFilters:
+    """What a person asks of the claims listed; None asks nothing."""
+
+    gpu: str | None = None
+    op: str | None = None
+    dtype: str | None = None
+    metric: str | None = None
+    status: str | None = None
+    origin: str | None = None
+    repo: str | None = None
+
+
+_LISTED: Final = (
+    "id origin status status_reason status_by op variant dtype shape gpu_count metric value_text "
+    "value value_max unit_as_written value_normalized qualifier statistic direction role "
+    "baseline_value baseline_label ratio_of cache_state timing_scope comparable_key claimed_on "
+    "evidence evidence_line"
+).split()
+
+
+def list_claims(
+    connection: sa.Connection, filters: ClaimFilters, *, limit: int | None = None
+) -> tuple[int, list[Found]]:
+    """Return how many claims match, and up to `limit` of them, newest first.
+
+    Raises:
+        UnknownValueError: a filter has a value that nothing here has; names the nearest.
+    """
+    conditions = _conditions(connection, filters)
+    total = connection.execute(
+        sa.select(sa.func.count()).select_from(_joined()).where(*conditions)
+    ).scalar_one()
+    query = (
+        sa.select(*_columns())
+        .select_from(_joined())
+        .where(*conditions)
+        .order_by(_c.claimed_on.is_(None), _c.claimed_on.desc(), _c.id)
+        .limit(limit)
+    )
+    return int(total), row_dicts(connection.execute(query))
+
+
+def best_claims(
+    connection: sa.Connection, filters: ClaimFilters, *, limit: int | None = None
+) -> tuple[int, list[Found]]:
+    """Return the leaders, one per set of comparable figures; the widest comparisons first.
+
+    Raises:
+        UnknownValueError: as list_claims.
+    """
+    board = sa.table("leaderboard", *(sa.column(name) for name in ("claim_id", "claims_compared")))
+    joined = _joined().join(board, board.c.claim_id == _c.id)
+    conditions = _conditions(connection, filters)
+    total = connection.execute(
+        sa.select(sa.func.count()).select_from(joined).where(*conditions)
+    ).scalar_one()
+    query = (
+        sa.select(*_columns(), board.c.claims_compared)
+        .select_from(joined)
+        .where(*conditions)
+        .order_by(board.c.claims_compared.desc(), _c.id)
+        .limit(limit)
+    )
+    return int(total), row_dicts(connection.execute(query))
+
+
+def _columns() -> list[sa.ColumnElement[Any]]:
+    return [
+        *(_c[name] for name in _LISTED),
+        gpus.c.name.label("gpu"),
+        tags.c.name.label("architecture"),
+        metrics.c.unit.label("unit"),
+        _r.slug.label("repo"),
+        _p.number,
+        sa.func.coalesce(_c.page_id, _p.page_id).label("page"),
+        _url().label("source_url"),
+    ]
+
+
+def _url() -> sa.ColumnElement[Any]:
+    pull = sa.literal("https://github.com/") + _r.full_name + "/pull/" + sa.cast(_p.number, sa.Text)
+    return sa.func.coalesce(pull, _source.c.url, _own.c.url)
+
+
+def _joined() -> sa.Join:
+    return (
+        sa.join(performance_claims, metrics, metrics.c.name == _c.metric)
+        .outerjoin(gpus, gpus.c.id == _c.gpu_id)
+        .outerjoin(tags, tags.c.id == _c.architecture_tag_id)
+        .outerjoin(pull_requests, _p.id == _c.pull_request_id)
+        .outerjoin(repositories, _r.id == _p.repository_id)
+        .outerjoin(_source, _source.c.id == _c.source_page_id)
+        .outerjoin(_own, _own.c.id == _c.page_id)
+    )
+
+
+def _conditions(connection: sa.Connection, filters: ClaimFilters) -> list[sa.ColumnElement[bool]]:
+    wanted: list[sa.ColumnElement[bool]] = [_c.retired_at.is_(None)]
+    if filters.gpu is not None:
+        wanted.append(_c.gpu_id == _gpu(connection, filters.gpu))
+    if filters.repo is not None:
+        wanted.append(_p.repository_id == _repository(connection, filters.repo))
+    closed = (("metric", metrics), ("status", claim_statuses), ("origin", claim_origins))
+    for name, values in closed:
+        value = getattr(filters, name)
+        if value is not None:
+            known = connection.execute(sa.select(values.c.name)).scalars()
+            wanted.append(_c[name] == _known(name, value, list(known)))
+    for name in ("op", "dtype"):
+        value = getattr(filters, name)
+        if value is not None:
+            wanted.append(_c[name].in_(_spellings(connection, name, value)))
+    return wanted
+
+
+def _gpu(connection: sa.Connection, name: str) -> int:
+    found = find_gpu(connection, name)
+    if found is None:
+        known = connection.execute(sa.select(gpus.c.name)).scalars()
+        raise UnknownValueError("GPU", name, known)
+    return int(found["id"])
+
+
+def _repository(connection: sa.Connection, name: str) -> int:
+    found = find_repository(connection, name)
+    if found is None:
+        known = [row["slug"] for row in list_repositories(connection)]
+        raise UnknownValueError("repository", name, known)
+    return int(found["id"])
+
+
+def _known(name: str, value: str, known: list[str]) -> str:
+    for one in known:
+        if fold(one) == fold(value):
+            return one
+    raise UnknownValueError(name, value, known)
+
+
+def _spellings(connection: sa.Connection, name: str, value: str) -> list[str]:
+    """Every stored spelling of an op or dtype that folds to the same words."""
+    column = _c[name]
+    query = sa.select(column).distinct().where(column.is_not(None), _c.retired_at.is_(None))
+    stored = list(connection.execute(query).scalars())
+    same = [one for one in stored if fold(one) == fold(value)]
+    if not same:
+        raise UnknownValueError(name, value, stored)
+    return same
+
+
+def explain_claim(connection: sa.Connection, claim_id: int) -> Found:
+    """Return a claim with its fields' bases, dimensions, relations and source; retired ones too.
+
+    Raises:
+        NotFoundError: there is no claim of this id.
+    """
+    columns = [*_columns(), _c.retired_at, _c.extractor, _c.claim_key]
+    query = sa.select(*columns).select_from(_joined()).where(_c.id == claim_id)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise NotFoundError(f'no claim {claim_id}; "kwdb claims" lists ids')
+    return {
+        **row,
+        "dimensions": _parts(connection, claim_dimensions, claim_id),
+        "fields": _parts(connection, claim_fields, claim_id),
+        "relations": _relations(connection, claim_id),
+    }
+
+
+def _parts(connection: sa.Connection, table: sa.Table, claim_id: int) -> list[Found]:
+    columns = [column for column in table.c if column.name != "claim_id"]
+    query = sa.select(*columns).where(table.c.claim_id == claim_id).order_by(columns[0])
+    return row_dicts(connection.execute(query))
+
+
+def _relations(connection: sa.Connection, claim_id: int) -> list[Found]:
+    """Relations in both directions: `claim_id` is the one that speaks."""
+    r = claim_relations.c
+    query = (
+        sa.select(claim_relations)
+        .where(sa.or_(r.claim_id == claim_id, r.other_claim_id == claim_id))
+        .where(r.retired_at.is_(None))
+        .order_by(r.id)
+    )
+    return row_dicts(connection.execute(query))
