@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,6 +76,7 @@ def run_plan(
         found = list(run_child({"device": device, "versions": versions}))
         if len(found) != 1 or "gpu_name" not in found[0]:
             raise UserError(f"the device cannot be used: {found[0].get('message', 'no answer')}")
+        _check_driver(found[0])
         roof = load_roof()
         roof_code = compile_kernel(roof, arch)
         base = {
@@ -102,6 +103,16 @@ def run_plan(
         "artifacts": [code.as_json() for code in codes.values()],
         "cases": cases,
     }  # fmt: skip
+
+
+def _check_driver(environment: Mapping[str, Any]) -> None:
+    """Refuse machine code of a newer CUDA than the driver's; there is no other way to load it."""
+    driver, compiler = environment["cuda_driver_version"], environment["nvrtc_version"]
+    if int(driver.split(".")[0]) < int(compiler.split(".")[0]):
+        raise UserError(
+            f"the driver is for CUDA {driver}, the compiler is NVRTC {compiler}: install a newer "
+            f'driver, or an older compiler with: pip install "cuda-toolkit[cudart,nvrtc]=={driver}.*"'
+        )
 
 
 def withdraw_unproven(cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -304,7 +304,14 @@ def _show_relations(relations: Sequence[Mapping[str, Any]]) -> None:
     for one in sorted(relations, key=lambda one: order.index(one["relation"])):
         best.setdefault(one["other_claim_id"], one)
     rows = [
-        (r["value"], r["gpu"], r["shape"], r["variant"], one["relation"], one["evidence"])
+        (
+            r["value"],
+            r["gpu"],
+            r["shape"],
+            r["variant"],
+            one["relation"],
+            one["differing_fields"] or one["evidence"],
+        )
         for one in best.values()
         for r in [one["reported"]]
     ]

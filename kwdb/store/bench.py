@@ -4,7 +4,6 @@ The bundle's run key is unique wherever it was made, so that importing twice wri
 cases that passed and were timed become claims; what failed stays a case with its reason.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,6 +25,8 @@ from kwdb.models import (
     kernel_artifacts,
     performance_claims,
 )
+from kwdb.records import Evidence, ExtractedClaim
+from kwdb.store.comparable import comparable_key, digest
 from kwdb.store.harvest import now
 from kwdb.store.rows import Row, insert_rows, next_key, update_rows
 from kwdb.text import fold
@@ -74,16 +75,11 @@ def _time(text: str | None) -> datetime | None:
     )
 
 
-def _digest(parts: Any) -> str:
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-
-
 def _store_environment(
     connection: sa.Connection, found: Mapping[str, Any]
 ) -> tuple[int, int | None]:
     fields = {name: found.get(name) for name in _ENVIRONMENT}
-    fingerprint = _digest(fields)
+    fingerprint = digest([json.dumps(fields, sort_keys=True)])
     gpu_id = connection.execute(
         sa.select(gpu_aliases.c.gpu_id).where(gpu_aliases.c.alias == fold(found["gpu_name"] or ""))
     ).scalar()
@@ -164,11 +160,12 @@ def _store_claim(
     what: tuple[str, str],
 ) -> int:
     timed = case["samples"][0]
+    gpu = connection.execute(sa.select(gpus.c.name).where(gpus.c.id == owner[1])).scalar()
     place = [case["problem"], case["kernel"], case["shape"], case["recipe"]]
     finished = _time(bundle["run"]["finished_at"])
     row: Row = {
         "id": next_key(connection, performance_claims),
-        "claim_key": _digest(["bench_case", bundle["run"]["run_key"], *place, "latency"]),
+        "claim_key": digest(["bench_case", bundle["run"]["run_key"], *place, "latency"]),
         "origin": "measured", "status": "supported", "status_by": RULE,
         "status_reason": f"verified and timed; inputs: {case['recipe']}",
         "gpu_id": owner[1], "gpu_count": 1, "dtype": what[1], "op": what[0],
@@ -178,7 +175,7 @@ def _store_claim(
         "statistic": "median", "direction": "lower_better", "role": "single",
         "utilization": f"{100 * case['sol_us'] / timed['median_us']:.1f}% of the measured roof",
         "cache_state": timed["cache_state"], "timing_scope": timed["method"],
-        "comparable_key": _comparable_key(case, owner[1], what, timed),
+        "comparable_key": _comparable_key(case, gpu, what, timed),
         "confidence": "verified", "reproducibility": "benchmarked", "bench_case_id": owner[0],
         "claimed_on": finished.date() if finished else None,
     }  # fmt: skip
@@ -192,12 +189,17 @@ def _store_claim(
 
 
 def _comparable_key(
-    case: Mapping[str, Any], gpu_id: int | None, what: tuple[str, str], timed: Mapping[str, Any]
+    case: Mapping[str, Any], gpu: str | None, what: tuple[str, str], timed: Mapping[str, Any]
 ) -> str | None:
-    if gpu_id is None:
-        return None
-    conditions = [timed["cache_state"], timed["method"], "median", case["recipe"]]
-    return _digest([*what, case["shape"], gpu_id, "latency", *conditions])
+    """Return the key that a reported figure under the same conditions has as well."""
+    same = ExtractedClaim(
+        metric="latency", unit="us", value_text="", value=timed["median_us"],
+        direction="lower_better", role="single", evidence=Evidence("body", ""),
+        statistic="median", gpu_count=1, op=what[0], dtype=what[1],
+        dimensions=tuple((name, float(size), None) for name, size in case["shape"].items()),
+        cache_state=timed["cache_state"], timing_scope=timed["method"],
+    )  # fmt: skip
+    return comparable_key(same, gpu)
 
 
 _CLAIM: Final = (

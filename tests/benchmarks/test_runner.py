@@ -4,7 +4,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.problem import find_problem
-from benchmarks.runner import Plan, one_at_a_time, read_bundle, run_child, withdraw_unproven
+from benchmarks.runner import (
+    Plan,
+    _check_driver,
+    one_at_a_time,
+    read_bundle,
+    run_child,
+    withdraw_unproven,
+)
 from benchmarks.source import load_kernels
 from kwdb.errors import UserError
 
@@ -46,6 +53,19 @@ def test_a_kernel_found_wrong_with_one_recipe_proves_nothing_with_another() -> N
     statuses = [case["status"] for case in found]
     assert statuses == ["unproven", "reduced_precision", "passed", "throttled"]
     assert "M=8 K=64 L=1 wide" in found[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "compiler", "is_refused"), [("12.8", "13.5", True), ("13.0", "13.5", False)]
+)
+def test_a_driver_older_than_the_compiler_is_refused(
+    driver: str, compiler: str, is_refused: bool
+) -> None:
+    environment = {"cuda_driver_version": driver, "nvrtc_version": compiler}
+    if not is_refused:
+        return _check_driver(environment)
+    with pytest.raises(UserError, match=r"driver is for CUDA 12\.8"):
+        _check_driver(environment)
 
 
 def test_two_measurements_never_share_a_device() -> None:

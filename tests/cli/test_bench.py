@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -167,3 +168,20 @@ def test_a_bundle_is_imported_once_and_shown(tmp_path: Path) -> None:
     bad = run(tmp_path, "import", "bench", "none.json")
     assert (bad.returncode, bad.stdout) == (1, "")
     assert "cannot read the bundle" in bad.stderr
+
+
+PAGE = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+SHOWN = [line[7:] for line in PAGE.splitlines() if line.startswith("$ kwdb ")]
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_every_command_of_the_page_runs(tmp_path: Path, command: str) -> None:
+    done = run(tmp_path, *command.split())
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_explains_every_status() -> None:
+    sources = ("figures", "verify", "runner", "worker", "compile")
+    text = "".join((ROOT / "benchmarks" / f"{name}.py").read_text("utf-8") for name in sources)
+    for status in re.findall(r"`(\w+)`", PAGE.partition("| status |")[2].partition("\n\n")[0]):
+        assert f'"{status}"' in text, status
