@@ -111,7 +111,7 @@ def _check_driver(environment: Mapping[str, Any]) -> None:
     if int(driver.split(".")[0]) < int(compiler.split(".")[0]):
         raise UserError(
             f"the driver is for CUDA {driver}, the compiler is NVRTC {compiler}: install a newer "
-            f'driver, or an older compiler with: pip install "cuda-toolkit[cudart,nvrtc]=={driver}.*"'
+            f"driver or, with pip, cuda-toolkit[cudart,nvrtc]=={driver}.*"
         )
 
 
