@@ -33,7 +33,7 @@ def run(directory: Path, *arguments: str, **environment: str) -> "subprocess.Com
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 
