@@ -13,6 +13,7 @@ import typer
 
 from kwdb import __version__
 from kwdb.cli import (
+    bench,
     check,
     claims,
     database,
@@ -74,6 +75,9 @@ app.command("check")(check.check)
 app.command("diagnose")(diagnose.diagnose)
 app.command("claims")(claims.claims)
 app.command("triage")(triage.triage)
+app.command("bench")(bench.bench)
+app.command("bench-doctor")(bench.bench_doctor)
+exchange.importing.command("bench")(bench.import_bench)
 
 
 class _Interrupted(BaseException):
