@@ -22,8 +22,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from ingest.claims import EXTRACTOR
-from ingest.claims.plausible import read_pull_request
+from ingest.claims.stage import extract_stage
 from ingest.classify import classify, ruleset
 from ingest.diffs import bring_blobs, list_needed, read_patches
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
@@ -36,7 +35,6 @@ from kwdb.errors import UserError
 from kwdb.locks import exclusive
 from kwdb.records import Change, CommitRecord, LinkRecord, Verdict
 from kwdb.store import harvest as store
-from kwdb.store.claims import due_for_extraction, read_claim_names, store_claims
 from kwdb.store.verdicts import (
     WITH_DIFFS,
     RepositoryRow,
@@ -123,7 +121,7 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages["classify"] = _classify(job)
     if job.options.diffs:
         stages["diffs"] = _classify_diffs(job)
-    stages["extract"] = _extract(job)
+    stages["extract"] = extract_stage(job.engine, job.repository, job.report)
     return stages
 
 
@@ -349,23 +347,3 @@ def change_of(repository: RepositoryRow, row: dict[str, Any]) -> Change:
         paths=tuple(row["paths"]),
         labels=tuple(row["labels"]),
     )
-
-
-def _extract(job: Job) -> dict[str, Any]:
-    """Read the claims of every pull request that the present extractor has not read."""
-    counts: dict[str, Any] = dict.fromkeys(("claims", "retired", "disputed", "rows_written"), 0)
-    with read_transaction(job.engine) as connection:
-        names = read_claim_names(connection)
-    after = done = 0
-    while True:
-        with read_transaction(job.engine) as connection:
-            due = due_for_extraction(connection, job.repository.id, EXTRACTOR, BATCH, after)
-        if not due:
-            return counts
-        read = [read_pull_request(row) for row in due]
-        with write_transaction(job.engine) as connection:
-            stored = store_claims(connection, job.repository, read, EXTRACTOR, names)
-        for name in counts:
-            counts[name] += getattr(stored, name)
-        after, done = due[-1]["id"], done + len(due)
-        job.report("extract", done, None)

@@ -128,6 +128,7 @@ class ExtractedClaim:
     statistic: str | None = None
     baseline_value: float | None = None
     baseline_label: str | None = None
+    baseline_unit: str | None = None
     ratio_of: str | None = None
     gpu: str | None = None
     architecture: str | None = None

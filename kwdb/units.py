@@ -44,9 +44,6 @@ METRICS: Final = MappingProxyType(
             Metric("requests_per_s", "req/s", HIGHER),
             Metric("speedup", "x", HIGHER),
             Metric("percent_of_peak", "%", HIGHER),
-            # Facts without a unit of measurement; no spelling leads to them.
-            Metric("count", "count", HIGHER),
-            Metric("statement", "text", HIGHER),
         )
     }
 )
@@ -69,9 +66,12 @@ _TABLE: Final = (
         "tflops tflop/s tflops/s tflops/sec tflop/sec tf/s tflop tops top/s teraflops",
     ),
     ("throughput_tflops", "PFLOPS", 1e3, "pflops pflop/s pflops/s pf/s"),
-    ("bandwidth", "MB/s", 1e-3, "mb/s mb/sec mib/s"),
-    ("bandwidth", "GB/s", 1.0, "gb/s gb/sec gbps gbytes/s gib/s"),
-    ("bandwidth", "TB/s", 1e3, "tb/s tb/sec tbps tib/s"),
+    ("bandwidth", "MB/s", 1e-3, "mb/s mb/sec"),
+    ("bandwidth", "GB/s", 1.0, "gb/s gb/sec gbps gbytes/s"),
+    ("bandwidth", "TB/s", 1e3, "tb/s tb/sec tbps"),
+    ("bandwidth", "MiB/s", 1.048576e-3, "mib/s mib/sec"),
+    ("bandwidth", "GiB/s", 1.073741824, "gib/s gib/sec"),
+    ("bandwidth", "TiB/s", 1099.511627776, "tib/s tib/sec"),
     (
         "tokens_per_s",
         "tok/s",
@@ -122,8 +122,8 @@ def spellings() -> list[str]:
 
 
 def normalize(value: float, unit: Unit) -> float:
-    """Return `value` in the unit of its metric; percentages stay percentages."""
-    return value * unit.factor
+    """Return `value` in the unit of its metric, to 12 digits; percentages stay percentages."""
+    return value if unit.factor == 1 else float(f"{value * unit.factor:.12g}")
 
 
 def direction_of(metric: str) -> str:

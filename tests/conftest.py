@@ -23,6 +23,7 @@ from gitrepo import GitRepository
 
 from kwdb.db import open_engine, open_writer
 from kwdb.migrate import upgrade
+from kwdb.models import claim_dimensions, claim_fields, claim_relations, performance_claims
 from kwdb.seed import load_seeds
 
 ENGINES = [
@@ -204,6 +205,14 @@ def new_engine(
 def engine(new_engine: Callable[[], sa.Engine]) -> sa.Engine:
     """A migrated and seeded database, opened for writing."""
     return new_engine()
+
+
+@pytest.fixture
+def no_seed_claims(engine: sa.Engine) -> None:
+    """Empty the tables of claims, for tests that count their own."""
+    with engine.begin() as connection:
+        for table in (claim_relations, claim_fields, claim_dimensions, performance_claims):
+            connection.execute(sa.delete(table))
 
 
 @pytest.fixture

@@ -11,10 +11,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from ingest.claims import rules, skip
 from ingest.claims.columns import is_peak, side_of, unit_of_header
+from ingest.claims.context import op_in
 from ingest.claims.document import Block, plain
 from ingest.claims.figures import Figure, bare, scan
 from ingest.claims.found import Found
@@ -30,8 +32,20 @@ _KEY_ONLY: Final = re.compile(r"^[^:=]{1,80}(?::\s|\s=\s).*\d")
 _SETTING: Final = re.compile(r"\b([A-Za-z_]\w{0,30})\s?[=:]\s?(\[[^\[\]]{0,120}\]|[\w.]{1,40})")
 _CAPTION_LINE: Final = re.compile(r"^\s*(?:#{1,3}\s|={3,}|-{3,}\s*\w|\*{2,}|//)|:\s*$")
 _SERVING: Final = re.compile(r"=+\s*\w[\w ]*\bBenchmark Result|^\s*-{3,}[\w ().-]+-{3,}\s*$", re.I)
+_BEHIND: Final = re.compile(
+    r"\s?\(([^()]{2,60})\)|\s([A-Za-z][A-Za-z0-9 ]{1,24})(?=\s{0,2}(?:[,;]|$))"
+)
+_PERF: Final = re.compile(r"\s*\[PERF\]\s*([^\s:]{1,60})\s*::")
+_OPTION: Final = re.compile(
+    r"\s--?([A-Za-z][\w-]{0,30})[ =](\[[^\[\]]{0,80}\]|[\w.]{1,40})(?=\s|$)"
+)
+_ASSIGNS: Final = re.compile(r"\W{0,4}[A-Za-z_]\w{0,30}=[\w.\[]{1,40}\s*(?:,|$)")
+_TAG: Final = re.compile(r"\s*\[[A-Z]{3,12}\]")
+_ROUTINE: Final = re.compile(r"\broutine=(\w+)")
 _REACH: Final = 4
 _MAX_CAPTION: Final = 120
+# No print has more figures than this; the rest of a longer one is not read.
+_MOST: Final = 2_000
 _HUGE: Final = 1e12
 _WIDEST: Final = 1_000
 
@@ -60,7 +74,7 @@ def find_in_console(block: Block, title: str, series: int) -> list[Found]:
             find_in_table(table, title), start.number + 500 + n, _side(table, start)
         )
     ]
-    return [*found, *_lines(rest, block, start)]
+    return [*found, *islice(_lines(rest, block, start), _MOST)]
 
 
 def _in_series(found: list[Found], number: int, side: str | None) -> list[Found]:
@@ -84,10 +98,14 @@ def _shown(block: Block) -> list[Line]:
 def looks_printed(lines: Sequence[Line]) -> bool:
     """Three lines or more, most of them short and of the form `key: value`."""
     shown = [line.text for line in lines if any(map(str.isalnum, line.text))]
-    alike = sum(_KEY_ONLY.match(text) is not None or "\t" in text for text in shown)
+    alike = sum(_is_keyed(text) or "\t" in text for text in shown)
     return (len(shown) > 2 and alike * 10 >= len(shown) * 6) or any(
         "\t" in text for text in shown[1:]
     )
+
+
+def _is_keyed(text: str) -> bool:
+    return _KEY_ONLY.match(text) is not None or _ASSIGNS.match(text) is not None
 
 
 def _first_series(block: Block, number: int) -> _Series:
@@ -104,8 +122,11 @@ def _lines(lines: Sequence[Line], block: Block, series: _Series) -> Iterator[Fou
     in_command = False
     for line in lines:
         text = line.text
-        is_command, in_command = in_command or skip.command(text), text.rstrip().endswith("\\")
-        if is_command or skip.noise(text) or skip.timestamped(text) or not text.strip():
+        is_command, goes_on = in_command or skip.command(text), text.rstrip().endswith("\\")
+        if options := _options(text):
+            series = replace(series, setting=f"{series.setting if in_command else ''} {options}")
+        in_command = goes_on
+        if is_command or options or skip.noise(text) or skip.timestamped(text) or not text.strip():
             continue
         found = list(_line(line, block, series))
         yield from found
@@ -113,15 +134,26 @@ def _lines(lines: Sequence[Line], block: Block, series: _Series) -> Iterator[Fou
             series = _next_series(series, text)
 
 
+def _options(text: str) -> str:
+    """What `bench.py --routine mm_fp4 --m 1024` says of the shape, as `routine=mm_fp4 m=1024`."""
+    if " --" not in text:
+        return ""
+    found = _OPTION.findall(text[:_WIDEST])
+    return " ".join(f"{n}={v}" for n, v in found if not rules.words("not_options").match(n))
+
+
 def _next_series(series: _Series, text: str) -> _Series:
     """A line without figures is a caption or tells the setting of the figures that follow."""
-    if len(text) > 2 * _MAX_CAPTION or _SERVING.search(text):
+    if len(text) > 2 * _MAX_CAPTION or _SERVING.search(text) or _TAG.match(text):
         return series
     side = side_of(text)
     plainly = text.lstrip().startswith("#") or not _SETTING.search(text)
     if plainly and (side or _CAPTION_LINE.search(text)):
         return _Series(series.number + 1, side or series.side, plain(text))
-    return replace(series, setting=text.strip()) if _SETTING.search(text) else series
+    if not _SETTING.search(text):
+        return series
+    goes_on = series.setting.endswith(",")
+    return replace(series, setting=f"{series.setting if goes_on else ''} {text}".strip())
 
 
 def _line(line: Line, block: Block, series: _Series) -> Iterator[Found]:
@@ -143,13 +175,21 @@ def _line(line: Line, block: Block, series: _Series) -> Iterator[Found]:
         return
     figures = scan(text)
     prefix = text[: figures[0].start] if figures else ""
+    behind = _labels_behind(text, figures)
     end = 0
-    for figure in figures:
-        label = text[end : figure.start]
+    for n, figure in enumerate(figures):
+        label = behind[n] if behind else text[end : figure.start]
         after = text[figure.end : figure.end + 40]
         end = figure.end
         if _is_claim(figure, label, after, prefix):
-            yield _found(line, block, series, figure, figure.unit_text, prefix, label, after)
+            own = replace(series, side=side_of(label) or series.side) if behind else series
+            yield _found(line, block, own, figure, figure.unit_text, prefix, label, after)
+
+
+def _labels_behind(text: str, figures: Sequence[Figure]) -> list[str]:
+    """The labels of `24 ms (this PR), 32 ms (main)` or `9 ms ITL, 3 s e2e`, if each has one."""
+    labels = [match[1] or match[2] for f in figures if (match := _BEHIND.match(text, f.end))]
+    return labels if len(labels) == len(figures) > 1 and not any(map(scan, labels)) else []
 
 
 def _is_claim(figure: Figure, label: str, after: str, prefix: str) -> bool:
@@ -189,17 +229,35 @@ def _found(
         if own is not None
         else None,
         unit_text=unit_text,
-        variant=plain(label.strip(" ,;:|()=")) or _last_words(prefix),
-        statistic=rules.first(rules.table("statistics"), f"{prefix} {label}"),
-        op=rules.first(rules.table("serving_ops"), words),
+        variant=_backend(line.text) or plain(label.strip(" ,;:|()=")) or _last_words(prefix),
+        statistic=rules.statistic(f"{prefix} {label}"),
+        op=_op(series.setting, words),
         dimensions=tuple(_SETTING.findall(f"{series.setting} {prefix}")[:12]),
-        near=(("cell", line.text), ("header", series.setting), ("header", series.caption)),
+        near=(
+            ("cell", line.text),
+            ("label", words[:200]),
+            ("header", series.setting),
+            ("header", series.caption),
+        ),
         place=block.place,
         key=f"{series.setting}|{prefix if label != prefix else ''}|{label}",
         side=side,
         series=series.number,
         origin="console",
     )
+
+
+def _op(setting: str, words: str) -> str | None:
+    routine = _ROUTINE.search(setting)
+    if routine:
+        return op_in(routine[1]) or routine[1]
+    return rules.first(rules.table("serving_ops"), words)
+
+
+def _backend(text: str) -> str | None:
+    """The name in `[PERF] cudnn :: median time 0.014 ms; ...`, which is that of all its figures."""
+    match = _PERF.match(text)
+    return match[1] if match else None
 
 
 def _metric(figure: Figure, words: str) -> str:

@@ -7,6 +7,7 @@ where it names exactly one GPU. The place that answered is recorded with the ans
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from ingest.claims import rules
@@ -38,8 +39,10 @@ def slash_gpus(place: Place) -> tuple[str, ...]:
     for line in (*reversed(place.section), *reversed(place.headings)):
         for part in _GROUPED.findall(line.text):
             named = [gpus_in(piece) for piece in part.split(" / ")]
-            if len(named) > 1 and all(len(gpus) == 1 for gpus in named):
-                return tuple(gpus[0].name for gpus in named)
+            # A word after the last GPU may bring a slash of its own: `GB10 speedup (old / new)`.
+            leading = list(takewhile(lambda gpus: len(gpus) == 1, named))
+            if len(leading) > 1:
+                return tuple(gpus[0].name for gpus in leading)
     return ()
 
 
@@ -63,7 +66,7 @@ def find_gpu(
         named = gpus_in(text)
         if len(named) == 1:
             return named[0], source
-        if len(named) > 1 and source in ("cell", "header"):
+        if len(named) > 1 and source in ("cell", "label", "header", "clause"):
             continue
         if named:
             return None
@@ -119,8 +122,32 @@ def _named_in(name: str, text: str) -> str | None:
     return rules.first(rules.table(name), text)
 
 
-def op_of(title: str) -> str | None:
-    """Return the title without its prefix and number, as what the change is about."""
-    bare = re.sub(r"\s*\(#\d+\)\s*$", "", title)
-    bare = re.sub(r"^(?:\[[^\]]{1,40}\]\s*)+|^\w+(?:\([^)]{1,40}\))?!?:\s*", "", bare).strip()
-    return bare[:120] or None
+def find_op(places: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
+    """Return the operation that the nearest label, heading or title names, and that place.
+
+    Paragraphs speak of many operations, so they are not asked. A place that names two has one that
+    fuses them, `quantize+rmsnorm`; one that names more says nothing.
+    """
+    asked = ((source, text) for source, text in places if source in _NAMES_OPS)
+    return _first_place(op_in, asked)
+
+
+_NAMES_OPS: Final = ("label", "header", "clause", "heading", "title")
+_AS_SPACE: Final = str.maketrans("_-", "  ")
+_FUSED: Final = 2
+_PHASES: Final = {"attention-prefill": "prefill", "attention-decode": "decode"}
+
+
+@lru_cache(maxsize=2048)
+def op_in(text: str) -> str | None:
+    """Return the operation that a short text names, or None where it names none or several."""
+    pattern, names = rules.ops()
+    words = text.translate(_AS_SPACE)
+    found = {names[" ".join(match[0].casefold().split())] for match in pattern.finditer(words)}
+    found -= {"", *(general for one in found for general in rules.general_ops(one))}
+    phases = found & set(_PHASES)
+    others = found - phases
+    if others and phases:
+        phase = _PHASES[phases.pop()]
+        found = {f"{one}-{phase}" if one in rules.phased_ops() else one for one in others}
+    return "+".join(sorted(found)) if 0 < len(found) <= _FUSED else None

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from ingest.claims import context
+from ingest.claims import context, rules
 from ingest.claims.console import find_in_console, looks_printed, pair_series
 from ingest.claims.document import Block, read_blocks
 from ingest.claims.figures import MINUS
@@ -25,7 +25,7 @@ from kwdb.errors import InvalidRecordError
 from kwdb.records import Evidence
 from kwdb.units import find_unit, normalize
 
-EXTRACTOR: Final = "claims-1"
+EXTRACTOR: Final = "claims-2"
 
 # Bodies without a figure of any unit never reach the Markdown parser.
 _WORTH_READING: Final = re.compile(
@@ -33,6 +33,8 @@ _WORTH_READING: Final = re.compile(
     r"|[(\[_](?:ms|us|µs|μs|ns|s|%|x|[a-z]{1,8}/s(?:ec)?|tflops?)\b|\b[mnuµμ]s\b|flops|speed|(?<!\w)[x×]\d|/s\b",
     re.I,
 )
+# Places that are those of the figure itself.
+_BESIDE: Final = ("cell", "label", "header", "clause", "sentence")
 _MAX_EVIDENCE: Final = 400
 _MAX_CLAIMS: Final = 2_000
 
@@ -45,6 +47,8 @@ def extract(title: str, body: str, repo: str = "") -> list[ExtractedClaim]:
     """
     del repo
     title = title[:MAX_LINE]
+    if rules.pattern("not_kernel_title").match(title):
+        return []
     if not _WORTH_READING.search(title) and not _WORTH_READING.search(body, 0, MAX_CHARACTERS):
         return []
     found = _find_all(title, body)[:_MAX_CLAIMS]
@@ -104,8 +108,10 @@ def _claim(item: Found, title: str, lines: list[str], body_gpus: tuple[GPU, ...]
     gpu = context.find_gpu(places, body_gpus)
     architecture = context.find_architecture(places) if gpu is None and item.gpu is None else None
     dtype = context.find_word("dtypes", places)
+    op = context.find_op(places)
     unit = find_unit(item.unit_text) if item.unit_text else item.figure.unit
-    fields = [("gpu", gpu), ("architecture", architecture), ("dtype", dtype)]
+    told = ("cell", "header") if item.op else op
+    fields = [("gpu", gpu), ("architecture", architecture), ("dtype", dtype), ("op", told)]
     return ExtractedClaim(
         metric=item.metric,
         unit=item.unit_text,
@@ -119,12 +125,13 @@ def _claim(item: Found, title: str, lines: list[str], body_gpus: tuple[GPU, ...]
         statistic=item.statistic,
         baseline_value=item.baseline.value if item.baseline else None,
         baseline_label=item.baseline_label,
+        baseline_unit=item.baseline.unit.symbol if item.baseline and item.baseline.unit else None,
         ratio_of=item.ratio_of,
         gpu=item.gpu or (gpu[0].name if gpu else None),
         architecture=gpu[0].architecture if gpu and item.gpu is None else _arch(item, architecture),
         gpu_count=_first_count(places),
         dtype=dtype[0] if dtype else None,
-        op=item.op or context.op_of(title),
+        op=item.op or (op[0] if op else None),
         variant=item.variant,
         shape=", ".join(f"{name}={text}" for name, text in item.dimensions)[:300] or None,
         dimensions=tuple(_dimension(name, text) for name, text in item.dimensions),
@@ -159,8 +166,11 @@ def _fields(item: Found, found: list[tuple[str, Any]]) -> Iterator[Field]:
     for name, answer in found:
         if answer is not None:
             source = answer[1]
-            yield name, "stated" if source in ("cell", "header", "sentence") else "derived", source
-    yield "op", "derived", "title"
+            yield (
+                name,
+                "stated" if source in _BESIDE else "derived",
+                source,
+            )
 
 
 def _dimension(name: str, text: str) -> Dimension:

@@ -96,6 +96,7 @@ _PREFIX: Final = re.compile(
     rf"(?<![\w.])[x×](?P<low>{_NUMBER})(?:\s?[-–~]\s?[x×]?(?P<high>{_NUMBER}))?(?![\w.]|\s?[x×])",
     re.I,
 )
+_SLASHED: Final = re.compile(rf"(?<![\w.,/±-])(?P<approx>[~≈]\s?)?(?P<low>{_NUMBER})\s/\s[~≈]?\s?$")
 _BARE: Final = re.compile(
     rf"^(?P<approx>[~≈<>]\s?)?(?P<sign>[-+](?=[\d.]))?(?P<low>{_NUMBER})(?:\s?±\s?[\d.,]+)?$"
 )
@@ -112,8 +113,24 @@ def scan(text: str) -> list[Figure]:
     found = [figure for m in matches for figure in _from_match(m, text)]
     found += [_from_prefix(m) for m in _PREFIX.finditer(text) if _is_factor(m, text)]
     found += [_from_key(m) for m in _keyed().finditer(text)] if "(" in text else []
+    found += [first for figure in found for first in _before_slash(figure, text)]
     found.sort(key=lambda figure: figure.start)
     return list(_joined_pairs(found, text))
+
+
+def _before_slash(figure: Figure, text: str) -> Iterator[Figure]:
+    """The figures of `~0.42 / ~1.9 ms` to which the last one lends its unit."""
+    start = figure.start
+    while (match := _SLASHED.search(text, max(0, start - 24), start)) is not None:
+        opens = text[: match.start()].rstrip()[-1:] in ("", *"(,:;=/|")
+        if "." not in match["low"] and ("." in figure.text or not opens):
+            return
+        start = match.start()
+        end, qualifier = match.end("low"), "approx" if match["approx"] else None
+        value = number(match["low"])
+        yield replace(
+            figure, text=match["low"], value=value, start=start, end=end, qualifier=qualifier
+        )
 
 
 def bare(text: str) -> Figure | None:
@@ -139,12 +156,18 @@ def _is_product(match: re.Match[str], text: str) -> bool:
         )
     if match["unit"].casefold() not in ("x", "×"):
         return False
-    if re.match(r"\d|\s?[\[{]", after) or rules.gpu_pattern().match(after.lstrip()):
+    if re.match(r"\d|\s?[\[{]", after):
         return True
-    if "." not in match["low"] and rules.words("counted").match(after.lstrip()):
+    if "." not in match["low"] and _counts(after.lstrip()):
         return True
     spaced = text[match.start("unit") - 1].isspace()
     return spaced and re.match(r"\s*(?:faster|slower|speed|[(|,.;:)]|$)", after) is None
+
+
+def _counts(after: str) -> bool:
+    """Whether a whole number counts what follows it: GPUs, nodes, `LDG.E` instructions."""
+    named = rules.gpu_pattern().match(after) or rules.words("counted").match(after)
+    return named is not None or re.match(r"[A-Z]{3,}\.[A-Z0-9]", after) is not None
 
 
 def _from_match(match: re.Match[str], text: str) -> list[Figure]:

@@ -6,15 +6,37 @@ from ingest.claims import rules
 from ingest.claims.columns import BRACKETED, Column, Figures
 from kwdb.units import find_unit
 
+_GAIN = re.compile(r"\b(?:gain|speed-?up|uplift|improvement|faster|boost)", re.I)
+
 
 def find_pairs(columns: list[Column], figures: Figures, title: str) -> list[tuple[int, int]]:
     """Return (after, before) column pairs of one metric and unit."""
     pairs: list[tuple[int, int]] = []
-    values = [c for c in columns if c.role == "value"]
+    values = [c for c in columns if c.role == "value" and not _holds_pairs(c, figures)]
     for key in dict.fromkeys((c.metric, c.unit.symbol if c.unit else None) for c in values):
         same = [c for c in values if (c.metric, c.unit.symbol if c.unit else None) == key]
         pairs += _pair_group(same, columns, figures, title)
     return pairs
+
+
+def _holds_pairs(column: Column, figures: Figures) -> bool:
+    """Whether the cells are pairs themselves, such as `2.75 -> 2.37`."""
+    cells = [row[column.index] for row in figures if row[column.index]]
+    return sum(cell[0].figure.baseline is not None for cell in cells) * 2 > len(cells)
+
+
+def rises_with_gain(columns: list[Column], figures: Figures, pairs: list[tuple[int, int]]) -> bool:
+    """Whether a written gain goes with larger numbers, so that these cannot be times."""
+    gains = [c for c in columns if c.role == "ratio" and _GAIN.search(c.name)]
+    if not gains or not pairs:
+        return False
+    (after, before), votes = pairs[0], 0
+    for row in figures:
+        cells = [row[i][0].figure for i in (after, before, gains[0].index) if row[i]]
+        if len(cells) == 3 and cells[0].value != cells[1].value:
+            gained = cells[2].value > (0 if cells[2].is_percent else 1)
+            votes += 1 if gained == (cells[0].value > cells[1].value) else -1
+    return votes > 0
 
 
 def _pair_group(

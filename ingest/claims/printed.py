@@ -7,6 +7,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from ingest.claims.cells import read_cell
@@ -16,6 +17,8 @@ from ingest.claims.text import MAX_CELLS, Line
 _GAP: Final = re.compile(r"\s{2,}|\t|\s*[|│]\s*")
 _RULE: Final = re.compile(r"^[\s\-=+_|:*#─━]*$")
 _TITLE_RULE: Final = re.compile(r"^\s*\[-{2,}.*-{2,}\]\s*$|^.{1,40}:\s*-{5,}\s*$")
+_CELL: Final = re.compile(r"\S+(?: \S+)*")
+_DOTS: Final = re.compile(r"^\s*(?:\.{2,}|…)\s*$")
 _UNITS_NOTE: Final = re.compile(r"^\s*Times? (?:are|is|in)\b.*$", re.I)
 _TOKEN: Final = re.compile(r"[\d.,]+ (?:ns|us|ms|s)\b|\S+")
 _MIN_ROWS: Final = 2
@@ -24,6 +27,7 @@ _WIDEST: Final = 1_200
 
 def printed_tables(lines: Sequence[Line], place: Place) -> tuple[list[Block], list[Line]]:
     """Return the tables among console lines, and the lines that belong to none."""
+    lines = [line for line in lines if not _DOTS.match(line.text)]
     blocks: list[Block] = []
     rest: list[Line] = []
     index = 0
@@ -34,7 +38,7 @@ def printed_tables(lines: Sequence[Line], place: Place) -> tuple[list[Block], li
             index += 1
             continue
         rows = lines[index : index + size]
-        block = _build(rows, rest, place) or _continued(rows, rest, blocks)
+        block = _continued(rows, rest, blocks) or _build(rows, rest, place)
         if block is None:
             rest += lines[index : index + size]
         else:
@@ -103,7 +107,8 @@ def _build(rows: Sequence[Line], above: list[Line], place: Place) -> Block | Non
 
 def _continued(rows: Sequence[Line], above: list[Line], blocks: list[Block]) -> Block | None:
     """Rows after a blank line or a rule go on under the header of the table before."""
-    if not blocks or not _RULE.match(above[-1].text) or above[-1].first < blocks[-1].rows[-1].last:
+    ruled = _RULE.match(above[-1].text) or _TITLE_RULE.match(above[-1].text)
+    if not blocks or not ruled or above[-1].first < blocks[-1].rows[-1].last:
         return None
     if rows[0].first - blocks[-1].rows[-1].last > 4:
         return None
@@ -122,7 +127,8 @@ def _fitted(above: list[Line], at: int, rows: Sequence[Line]) -> tuple[list[str]
         return barred
     cells = [split(line.text) for line in rows]
     counts = [len(c) for c in cells]
-    header = _header(above[at].text, max(set(counts), key=counts.count))
+    width = max(set(counts), key=counts.count)
+    header = _aligned(above[at].text, rows, width) or _header(above[at].text, width)
     if header is not None:
         return header, [_fit(c, len(header)) for c in _without_index(cells, len(header))]
     words = above[at].text.split()
@@ -130,6 +136,17 @@ def _fitted(above: list[Line], at: int, rows: Sequence[Line]) -> tuple[list[str]
     if all(len(t) == len(words) for t in tokens) and not any(map(_is_figure, words)):
         return words, tokens
     return [], []
+
+
+def _aligned(text: str, rows: Sequence[Line], width: int) -> list[str] | None:
+    """Cut a header, whose words stand one space apart, where all rows' right-aligned cells end."""
+    ends = {tuple(m.end() for m in _CELL.finditer(line.text)) for line in rows[:8]}
+    if len(split(text)) == width or len(ends) != 1 or "|" in text or "\t" in text:
+        return None
+    places = [0, *ends.pop()]
+    cut = any(text[at - 1 : at + 1].strip() == text[at - 1 : at + 1] for at in places[1:-1])
+    names = [text[a:b].strip() for a, b in pairwise(places)]
+    return None if cut or len(names) != width or not all(names) else names
 
 
 def _barred(
@@ -144,7 +161,7 @@ def _barred(
     parts = [[c.split() for c in line.text.split("|")] for line in rows]
     width = len(parts[0])
     heads = [above[n].text.split("|") for n in range(max(0, at - 1), at + 1)]
-    heads = [head for head in heads if len(head) == width]
+    heads = [head for head in heads if len(head) == width and not _is_row(head)]
     if width < 3 or not heads or any(len(part) != width for part in parts):
         return None
     sub = [cell.split() for cell in heads[-1]]

@@ -17,16 +17,19 @@ from itertools import islice, pairwise
 from typing import Final
 
 from ingest.claims import rules, skip
-from ingest.claims.columns import is_peak, side_of
+from ingest.claims.columns import side_of
 from ingest.claims.document import Block, plain
 from ingest.claims.figures import Figure, number, scan
 from ingest.claims.found import Found
 from ingest.claims.text import Line
-from kwdb.units import HIGHER, LOWER
+from kwdb.units import HIGHER, LOWER, direction_of
 
 _END: Final = re.compile(r"(?<=[.;!?])\s+(?=[A-Z(\[`*-])")
 _BARE_FIRST: Final = re.compile(r"(?<![\w.,])(?P<value>\d[\d,]*(?:\.\d+)?)\s+vs\.?\s*$", re.I)
 _CHECKBOX: Final = re.compile(r"^\s*[-*]\s*\[ \]")
+# A clause ends at a comma, a bracket or a figure, but not at the digits of a GPU's name.
+_AFTER: Final = re.compile(r"[^,;:(]{0,60}")
+_BEFORE: Final = re.compile(r"[^,;)]{0,60}$")
 _NEAR: Final = 70
 _SENTENCE: Final = 600
 _SERIES: Final = 10_000_000
@@ -57,6 +60,12 @@ class _Spot:
     sentence: str
     before: str
     after: str
+    leads: Figure | None = None
+
+    @property
+    def clauses(self) -> tuple[str, str]:
+        """What stands after the figure and before it, as far as the next comma or figure."""
+        return _AFTER.match(self.after)[0], _BEFORE.search(self.before)[0]  # type: ignore[index]
 
     @property
     def near(self) -> str:
@@ -89,13 +98,18 @@ def _join(lines: Sequence[Line]) -> _Text:
 
 def _spots(joined: _Text) -> Iterator[_Spot]:
     ends = [0, *(m.end() for m in _END.finditer(joined.text)), len(joined.text)]
+    last: Figure | None = None
     for figure in scan(joined.text):
         at = bisect_right(ends, figure.start)
         low, high = ends[at - 1], ends[min(at, len(ends) - 1)]
         high = max(high, figure.end)
         low, high = max(low, figure.start - _SENTENCE), min(high, figure.end + _SENTENCE)
         text = joined.text
-        yield _Spot(figure, text[low:high], text[low : figure.start], text[figure.end : high])
+        is_beside = last is not None and text[last.end : figure.start].strip("* ") == "("
+        leads, last = (last if is_beside else None), figure
+        yield _Spot(
+            figure, text[low:high], text[low : figure.start], text[figure.end : high], leads
+        )
 
 
 def _is_claim(spot: _Spot, block: Block, title: str) -> bool:
@@ -106,6 +120,8 @@ def _is_claim(spot: _Spot, block: Block, title: str) -> bool:
     metric = spot.figure.unit.metric if spot.figure.unit else ""
     if metric == "latency":
         return _is_latency(spot, block, title)
+    if rules.pattern("spec_after").match(spot.after):
+        return False
     if rules.pattern("spec_before").search(spot.before) or _is_specification(spot.before):
         return False
     return not rules.words("not_in_sentence", "rate").search(spot.near)
@@ -140,19 +156,28 @@ def _is_ratio(spot: _Spot, block: Block, title: str) -> bool:
     if spot.figure.is_percent and _is_of_peak(spot):
         return True
     near = spot.near
-    if spot.figure.is_percent and re.match(r"\s+of\b", spot.after):
+    if spot.figure.is_percent and re.match(r"\s+(?:of|were|are|cases)\b", spot.after):
         return False
     if rules.words("not_in_sentence", "ratio").search(near) or rules.pattern("future").search(
         spot.sentence
     ):
         return False
-    if rules.words("speed_words").search(near) is not None:
+    if rules.words("speed_words").search(near) is not None or _change_beside(spot) is not None:
         return True
     if not _is_under_speed(block, title):
         return False
     marked = spot.figure.is_percent and spot.figure.is_signed
     factor = not spot.figure.is_percent and ("." in spot.figure.text or "(" in spot.before[-3:])
     return marked or factor
+
+
+def _change_beside(spot: _Spot) -> str | None:
+    """The metric of `512 ms -> 750 ms (+46%)` where the percentage is that of the change."""
+    pair, figure = spot.leads, spot.figure
+    if pair is None or pair.unit is None or not pair.baseline or not figure.is_percent:
+        return None
+    change = (pair.value / pair.baseline - 1) * 100
+    return pair.unit.metric if abs(change - figure.value) <= max(1.0, abs(change) / 20) else None
 
 
 def _is_under_speed(block: Block, title: str) -> bool:
@@ -164,7 +189,8 @@ def _is_under_speed(block: Block, title: str) -> bool:
 
 def _paired(spots: list[_Spot], text: str) -> Iterator[tuple[_Spot, Figure | None]]:
     """Join `A vs B` and `before: A, after: B`; the figures of a longer chain stay apart."""
-    joins = [_joins(one, two, text) for one, two in pairwise(spots)]
+    ends = [0, *(spot.figure.end for spot in spots)]
+    joins = [_joins(*pair, text, ends[n]) for n, pair in enumerate(pairwise(spots))]
     index = 0
     while index < len(spots):
         verdict = joins[index] if index < len(joins) else None
@@ -189,8 +215,12 @@ def _own_pair(spot: _Spot) -> Figure | None:
     return None
 
 
-def _joins(first: _Spot, second: _Spot, text: str) -> str | None:
-    """Say which of two neighbouring figures of one metric is the first one, if they compare."""
+def _joins(first: _Spot, second: _Spot, text: str, previous: int) -> str | None:
+    """Say which of two neighbouring figures of one metric is the first one, if they compare.
+
+    A word for a side belongs to the figure that comes next after it, so what stands before the end
+    of the `previous` figure says nothing of the first.
+    """
     one, two = first.figure, second.figure
     if one.unit is None or two.unit is None or one.unit.metric != two.unit.metric:
         return None
@@ -200,7 +230,8 @@ def _joins(first: _Spot, second: _Spot, text: str) -> str | None:
     versus = rules.pattern("versus_gap").match(gap)
     if versus is not None:
         return "before" if side_of(versus["lead"], in_sentence=True) == "before" else "after"
-    sides = tuple(side_of(part[-50:], in_sentence=True) for part in (first.before, gap))
+    lead = text[max(previous, one.start - len(first.before)) : one.start]
+    sides = tuple(side_of(part[-50:], in_sentence=True) for part in (lead, gap))
     return (
         "before"
         if sides == ("before", "after")
@@ -232,19 +263,30 @@ def _found(spot: _Spot, baseline: Figure | None, joined: _Text, block: Block) ->
         baseline=None if ratio else baseline,
         unit_text=figure.unit_text,
         ratio_of="delta" if delta else None,
-        statistic=rules.first(rules.table("statistics"), spot.before[-40:]),
+        statistic=rules.statistic(spot.before[-40:]),
+        qualifier=_qualifier(spot),
         op=rules.first(rules.table("serving_ops"), spot.near),
         dimensions=tuple(re.findall(r"\b([A-Za-z_]\w{0,30})=([\w.]{1,40})", spot.sentence)[:12]),
-        near=(("sentence", spot.sentence), ("paragraph", joined.text[:_PARAGRAPH])),
+        near=(
+            *(("clause", text) for text in spot.clauses if text.strip()),
+            ("sentence", spot.sentence),
+            ("paragraph", joined.text[:_PARAGRAPH]),
+        ),
         place=block.place,
         side=_opening_side(joined.text),
         series=_SERIES + joined.lines[0].first if _opening_side(joined.text) else 0,
     )
 
 
+def _qualifier(spot: _Spot) -> str | None:
+    """`1.16x kernel geomean`: a mean of the shapes that is named behind its figure."""
+    named = rules.table("qualifiers")[0]
+    return named[0] if spot.figure.is_ratio and named[1].search(spot.clauses[0][:30]) else None
+
+
 def _opening_side(text: str) -> str | None:
     """The side that a bullet or paragraph opens with, as in `- Before: 0.016 ms, 73 TFLOPS`."""
-    opened = re.match(r"^\W{0,4}([^:.,;\d]{2,40}?)\s?:", text)
+    opened = re.match(r"^\W{0,4}([^:.,;\d()]{2,60}?)\s?(?:\([^()]{0,30}\)\s?)?:", text)
     return side_of(opened[1]) if opened else None
 
 
@@ -267,7 +309,9 @@ def _metric(spot: _Spot) -> str:
 
 def _is_of_peak(spot: _Spot) -> bool:
     """`87% of DRAM peak`, and a second one in brackets after it."""
-    if rules.pattern("of_peak").match(spot.after) or is_peak(spot.after[:20]):
+    if rules.pattern("of_peak").match(spot.after) or rules.pattern("peak_after").search(
+        spot.after[:24]
+    ):
         return True
     opened = spot.before.rstrip().endswith("(")
     return opened and re.search(r"%\s+of\s(?:\w+\s){0,3}peak", spot.before[-100:]) is not None
@@ -289,7 +333,7 @@ def _role(spot: _Spot) -> str:
 def _is_worse(spot: _Spot) -> bool:
     """The nearest word of gain or loss decides: after the figure first, then before it."""
     worse, better = rules.pattern("worse"), rules.pattern("better")
-    after = spot.after[:30]
+    after = spot.after[:44]
     bad, good = worse.search(after), better.search(after)
     if bad or good:
         return bad is not None and (good is None or bad.start() < good.start())
@@ -301,6 +345,9 @@ def _direction(spot: _Spot, metric: str, *, delta: bool) -> str:
     figure, near = spot.figure, spot.near
     if delta:
         return LOWER if figure.is_signed and metric == "latency" else HIGHER
+    changed = _change_beside(spot)
+    if changed is not None and figure.is_signed:
+        return direction_of(changed)
     if rules.pattern("latency_ratio").search(spot.sentence):
         return LOWER
     if _is_worse(spot):

@@ -48,6 +48,8 @@ def ratio_direction(reading: Reading, column: Column, figure: Figure) -> str:
     name = column.name
     if rules.words("higher_ratio_words").search(name):
         return HIGHER
+    if (told := _told_above(reading)) is not None and figure.is_percent:
+        return told
     base = _row_direction(reading)
     if figure.unit is None and column.unit is None:
         return LOWER if rules.words("lower_ratio_words").search(name) else HIGHER
@@ -58,6 +60,15 @@ def ratio_direction(reading: Reading, column: Column, figure: Figure) -> str:
         return LOWER
     signed = figure.is_percent and (figure.is_signed or rules.words("ratio_words").search(name))
     return base if signed else HIGHER
+
+
+def _told_above(reading: Reading) -> str | None:
+    """`negative delta means faster`, in the text right above the table."""
+    caption = reading.block.place.caption
+    text = caption.text[-200:] if caption else ""
+    if rules.pattern("negative_is_better").search(text):
+        return LOWER
+    return HIGHER if rules.pattern("positive_is_better").search(text) else None
 
 
 def _row_direction(reading: Reading) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+_GEOMETRIC = re.compile(r"\bgeo(?:metric)?[- ]?means?\b", re.I)
+
 
 @dataclass(frozen=True, slots=True)
 class GPU:
@@ -58,6 +60,27 @@ def table(name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 @cache
+def ops() -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """All names of operations as one pattern, longest first, and what each stands for."""
+    table_ = _data("claims")["ops"]
+    names = {form: name for name, forms in table_.items() for form in forms}
+    names |= dict.fromkeys(_data("claims")["no_op"], "")
+    return _pattern(names), names
+
+
+def general_ops(op: str) -> Iterable[str]:
+    """The operations of which this one is a kind, so that beside it they say nothing more."""
+    kinds = _data("claims")["kinds_of"]
+    return (general for general, special in kinds.items() if op in special)
+
+
+def phased_ops() -> Iterable[str]:
+    """The operations that are told apart into prefill and decode."""
+    phased: Iterable[str] = _data("claims")["phased"]
+    return phased
+
+
+@cache
 def gpu_pattern() -> re.Pattern[str]:
     """All spellings of all GPUs; the number of the group that matched is that of the row."""
     rows = _data("claims_gpus")["gpus"]
@@ -79,6 +102,11 @@ def families() -> tuple[tuple[str, re.Pattern[str]], ...]:
         (row["architecture"], re.compile(rf"(?<![A-Za-z0-9])(?:{row['pattern']})(?![0-9])", re.I))
         for row in rows
     )
+
+
+def statistic(text: str) -> str | None:
+    """Return the statistic that a text names; a geometric mean is a qualifier, not a mean."""
+    return first(table("statistics"), _GEOMETRIC.sub(" ", text))
 
 
 def first(pairs: Iterable[tuple[str, re.Pattern[str]]], text: str) -> str | None:

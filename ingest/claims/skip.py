@@ -4,21 +4,35 @@ import re
 from collections.abc import Sequence
 
 from ingest.claims import rules
+from ingest.claims.columns import side_of
 from ingest.claims.document import Block
 
+_SECONDS = re.compile(r"\d\s?s(?:ec\w*)?\b")
 
-def table(block: Block) -> bool:
+
+def table(block: Block, title: str) -> bool:
     """Whether a whole table is none: its header or the text above says what it holds instead."""
     header = " | ".join(block.header)
+    if rules.pattern("costs_time").search(title) and _is_in_seconds(block):
+        return True
     if rules.pattern("profiler_header").search(header):
         return True
     named = rules.words("not_claims", "table").search(header)
     if named and not rules.pattern("performance_header").search(header):
-        return not _holds_rates(block)
+        return not (_holds_rates(block) or any(map(_is_condition, block.header)))
     above = [block.place.caption.text[-200:]] if block.place.caption else []
     text = " | ".join([*above, *(line.text for line in block.place.headings[-1:])])
     speaks = rules.pattern("speed_above").search(text + header)
     return rules.pattern("not_claims_above").search(text) is not None and speaks is None
+
+
+def _is_condition(name: str) -> bool:
+    """`PR autotune` beside `main autotune` says how it was run."""
+    return side_of(name) is not None and rules.pattern("condition_column").search(name) is not None
+
+
+def _is_in_seconds(block: Block) -> bool:
+    return any(_SECONDS.search(cell) for row in block.rows[:3] for cell in row.cells)
 
 
 def _holds_rates(block: Block) -> bool:
@@ -27,9 +41,14 @@ def _holds_rates(block: Block) -> bool:
 
 
 def column(name: str, *, has_unit: bool) -> bool:
-    """Whether a column holds no figures of performance, by its name."""
+    """Whether a column holds no figures of performance, by its name.
+
+    With a unit only the strict words count; `PR autotune` beside `main autotune` is a condition.
+    """
     found = rules.words("not_claims", "column").search(name)
     if found is None or rules.words("ratio_words").search(name):
+        return False
+    if has_unit and _is_condition(name):
         return False
     return not has_unit or rules.pattern("strict_column").search(found[0]) is not None
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from ingest.claims import rules, skip
 from ingest.claims.cells import CellFigure
 from ingest.claims.columns import Column, is_peak, side_of, unit_of_header
-from ingest.claims.context import slash_gpus
+from ingest.claims.context import gpus_in, slash_gpus
 from ingest.claims.document import Block
-from ingest.claims.figures import Figure
+from ingest.claims.figures import Figure, scan
 from ingest.claims.found import Found
 from ingest.claims.meaning import Meaning, decide
 from ingest.claims.ratios import Reading, pairs_of, ratio_direction
@@ -34,7 +35,8 @@ def find_in_table(block: Block, title: str) -> list[Found]:
 def _paired_rows(block: Block, found: list[Found]) -> list[Found]:
     """Join two rows, one called before and one after, column by column."""
     sides = {side_of(row.cells[0]): row.first for row in block.rows if row.cells}
-    if len(block.rows) != 2 or set(sides) != {"before", "after"}:
+    is_paired = any(item.baseline is not None for item in found)
+    if is_paired or len(block.rows) != 2 or set(sides) != {"before", "after"}:
         return found
     old = {item.variant: item for item in found if item.first == sides["before"]}
     joined = []
@@ -245,13 +247,13 @@ def _found(
         unit_text=written,
         ratio_of="delta" if _is_delta(column.name) and role != "ratio" else None,
         variant=header or None,
-        statistic=rules.first(rules.table("statistics"), words),
+        statistic=rules.statistic(words),
         qualifier=figure.qualifier or _geomean(reading, words),
         op=rules.first(rules.table("serving_ops"), words),
         dimensions=_dimensions(reading),
         near=_near(reading, column),
         place=reading.block.place,
-        gpu=_group_gpu(reading, item),
+        gpu=_group_gpu(reading, item, header),
         key=f"{label}|{header}",
         origin="table",
     )
@@ -272,9 +274,16 @@ def _delta_role(column: Column, figure: Figure, role: str) -> str:
 
 def _geomean(reading: Reading, words: str) -> str | None:
     caption = reading.block.place.caption
-    text = f"{words} {caption.text[-90:] if caption else ''} {' '.join(reading.block.header[:1])}"
+    above = caption.text[-90:] if caption and not _tells_figures(caption.text) else ""
+    text = f"{words} {above} {' '.join(reading.block.header[:1])}"
     named = rules.table("qualifiers")[0]
     return named[0] if named[1].search(text) else None
+
+
+@lru_cache(maxsize=256)
+def _tells_figures(text: str) -> bool:
+    """Whether a text above a table has figures of its own, which its `geomean` is then about."""
+    return bool(scan(text))
 
 
 def _baseline_label(reading: Reading, column: Column) -> str | None:
@@ -298,11 +307,18 @@ def _dimensions(reading: Reading) -> tuple[tuple[str, str], ...]:
 
 def _near(reading: Reading, column: Column) -> tuple[tuple[str, str], ...]:
     row = " | ".join(reading.row.cells)
-    return (("cell", row), ("header", column.name), ("header", " | ".join(reading.block.header)))
+    return (
+        ("cell", row),
+        ("label", reading.label),
+        ("header", column.name),
+        ("header", " | ".join(reading.block.header)),
+    )
 
 
-def _group_gpu(reading: Reading, item: CellFigure) -> str | None:
+def _group_gpu(reading: Reading, item: CellFigure, header: str) -> str | None:
     groups = 1 + max((c.group for cell in reading.figures for c in cell), default=0)
-    if len(reading.group_gpus) == groups > 1:
-        return reading.group_gpus[item.group]
+    named = tuple(gpu.name for gpu in gpus_in(header))
+    for gpus in (named, reading.group_gpus):
+        if len(gpus) == groups > 1:
+            return gpus[item.group]
     return None

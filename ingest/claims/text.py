@@ -18,7 +18,7 @@ from typing import Final
 # Limits that no honest description meets: they bound the time a hostile one can take.
 MAX_LINE: Final = 4_000
 MAX_LINES: Final = 3_000
-MAX_CHARACTERS: Final = 120_000
+MAX_CHARACTERS: Final = 100_000
 MAX_CELLS: Final = 64
 _REACH: Final = 6
 
@@ -31,6 +31,8 @@ _BOT_START: Final = "auto-generated comment: release notes"
 _BOT_END: Final = "end of auto-generated comment"
 _BOX: Final = re.compile(r"^\s*\+(?:[-=]{2,}\+)+\s*$")
 _NUMERIC: Final = re.compile(r"^[^A-Za-z]*\d+(?:\.\d+)?\s*(?:[mnuµμ]?s|x|×|%)?[^A-Za-z]*$")
+# Every code span is matched, lest the end of one and the start of the next be taken for one.
+_PROTECTED: Final = re.compile(r"\\\||`[^`]{1,200}`")
 _FENCE: Final = re.compile(r"^\s*(?:>\s*)?(?:```|~~~)")
 
 
@@ -61,7 +63,7 @@ def cells_of(row: str) -> list[str]:
     """Split a table row at its pipes; an escaped pipe and one inside a code span stay."""
     text = row.strip().lstrip("> \t")
     if "\\|" in text or "`" in text:
-        text = re.sub(r"\\\||`[^`|]*(?:\|[^`|]*){1,8}`", lambda m: m[0].replace("|", "¦"), text)
+        text = _PROTECTED.sub(lambda m: m[0].replace("|", "¦"), text)
     inner = text.removeprefix("|").removesuffix("|")
     return [cell.strip() for cell in inner.split("|")]
 
@@ -140,9 +142,9 @@ def _take_table(done: list[Line], lines: list[Line], index: int) -> int:
 def _whole_rule(lines: list[Line], index: int) -> tuple[Line, int]:
     """Join a separator that was itself wrapped; its first line has no last pipe."""
     rule = lines[index]
-    while index + 1 < len(lines) and not rule.text.rstrip().endswith("|"):
+    while index + 1 < len(lines) and is_separator(lines[index + 1].text):
         following = lines[index + 1]
-        if not (is_separator(following.text) and following.text.lstrip().startswith("|")):
+        if rule.text.rstrip().endswith("|") == following.text.lstrip().startswith("|"):
             break
         rule = Line(f"{rule.text.strip()} {following.text.strip()}", rule.first, following.last)
         index += 1

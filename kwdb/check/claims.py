@@ -10,9 +10,6 @@ from kwdb.check.rules import Case, Rule, Scope
 from kwdb.models import performance_claims
 from kwdb.units import METRICS, find_unit, is_unit_of, normalize
 
-# Metrics whose figures have a unit of measurement.
-_MEASURED: Final = frozenset(METRICS) - {"count", "statement"}
-
 
 def _live(scope: Scope, *names: str) -> Iterator[sa.RowMapping]:
     columns = (performance_claims.c[name] for name in ("id", *names))
@@ -23,7 +20,7 @@ def _live(scope: Scope, *names: str) -> Iterator[sa.RowMapping]:
 def _wrong_units(scope: Scope) -> Iterator[Case]:
     for row in _live(scope, "metric", "unit_as_written"):
         unit = row["unit_as_written"]
-        if unit and row["metric"] in _MEASURED:
+        if unit and row["metric"] in METRICS:
             if find_unit(unit) is None:
                 yield f"claim:{row['id']}", f"{unit!r} is not known"
             elif not is_unit_of(unit, row["metric"]):

@@ -12,7 +12,18 @@ import sys
 import typer
 
 from kwdb import __version__
-from kwdb.cli import check, claims, database, exchange, grep, harvest, lines, reading, triage
+from kwdb.cli import (
+    check,
+    claims,
+    database,
+    diagnose,
+    exchange,
+    grep,
+    harvest,
+    lines,
+    reading,
+    triage,
+)
 from kwdb.errors import UserError
 
 app = typer.Typer(
@@ -58,6 +69,7 @@ app.command("grep")(grep.grep)
 app.command("classify")(lines.classify)
 app.command("extract")(lines.extract)
 app.command("check")(check.check)
+app.command("diagnose")(diagnose.diagnose)
 app.command("claims")(claims.claims)
 app.command("triage")(triage.triage)
 

@@ -4,11 +4,7 @@ A claim's id outlives re-extraction: what is read again under the same `claim_ke
 its relations and any status that a person or a benchmark gave it.
 """
 
-import hashlib
-import json
 import math
-import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,21 +16,19 @@ from kwdb.models import (
     claim_fields,
     gpu_aliases,
     gpus,
-    page_versions,
     performance_claims,
     pull_requests,
     tags,
 )
-from kwdb.plausibility import RULE, Doubt, beyond_hardware, missing_from_source
+from kwdb.plausibility import RULE, Doubt, beyond_hardware
 from kwdb.records import ExtractedClaim
+from kwdb.store.comparable import COMPARED, comparable_key, digest, drop_vague_keys
 from kwdb.store.harvest import now
 from kwdb.store.rows import Row, chunks, insert_rows, next_key, replace_owned, update_rows
 from kwdb.store.verdicts import RepositoryRow
 from kwdb.text import fold
+from kwdb.units import find_unit
 
-_AGGREGATES: Final = frozenset({"geomean", "mean", "range"})
-# A column named `T=8` or `batch_size: 1` is a condition, not a competitor.
-_SETTING: Final = re.compile(r"[A-Za-z_]\w*\s*[=:]\s*\d|^\d+$")
 _STATUS: Final = ("status", "status_reason", "status_by")
 _MOST_GPUS: Final = 1_000_000
 
@@ -106,10 +100,12 @@ def store_claims(
             if _is_storable(claim):
                 row = _row(repository, reading.pull_request, claim, doubt, names)
                 offered.setdefault(row["claim_key"], (row | {"extractor": extractor}, claim))
-    _drop_vague_keys([row for row, _ in offered.values()])
+    rows = [row for row, _ in offered.values()]
     keys = [reading.pull_request["id"] for reading in readings]
     stored = _stored(connection, keys)
-    written = _write(connection, [row for row, _ in offered.values()], stored)
+    _keep_statuses(rows, stored)
+    drop_vague_keys(rows)
+    written = _write(connection, rows, stored)
     retired = _retire(connection, [row for key, row in stored.items() if key not in offered])
     ids = {row["id"]: claim for row, claim in offered.values()}
     written += _replace_parts(connection, ids)
@@ -134,9 +130,10 @@ def _row(
     gpu = names.gpus.get(fold(claim.gpu)) if claim.gpu else None
     doubt = doubt or beyond_hardware(claim, gpu, claim.evidence.text)
     landed = pull_request["landed_at"]
+    source = f"{repository.full_name}#{pull_request['number']}"
     return {
         **{name: getattr(claim, name) for name in _COPIED},
-        "claim_key": claim_key(f"{repository.full_name}#{pull_request['number']}", claim),
+        "claim_key": claim_key(source, claim),
         "pull_request_id": pull_request["id"],
         "origin": "extracted",
         "status": "disputed" if doubt else "unreviewed",
@@ -147,7 +144,8 @@ def _row(
         "gpu_count": claim.gpu_count if (claim.gpu_count or 0) < _MOST_GPUS else None,
         "unit_as_written": claim.unit,
         "utilization": f"{claim.utilization:g}%" if claim.utilization is not None else None,
-        "comparable_key": None if doubt else comparable_key(claim, gpu["name"] if gpu else None),
+        "baseline_value": _baseline(claim),
+        "comparable_key": comparable_key(claim, gpu["name"] if gpu else None, source),
         "evidence": claim.evidence.text,
         "evidence_line": claim.evidence.line,
         "claimed_on": landed.date() if landed else None,
@@ -155,9 +153,18 @@ def _row(
     }
 
 
+def _baseline(claim: ExtractedClaim) -> float | None:
+    """The baseline in the unit of the value: `1.2 us -> 100 ns` gives 1200."""
+    old, new = find_unit(claim.baseline_unit or ""), find_unit(claim.unit or "")
+    if claim.baseline_value is None or old is None or new is None or old.metric != new.metric:
+        return claim.baseline_value
+    factor = old.factor / new.factor
+    return claim.baseline_value if factor == 1 else float(f"{claim.baseline_value * factor:.12g}")
+
+
 _COPIED: Final = (
     "dtype op variant shape metric value_text value value_max value_normalized qualifier statistic "
-    "direction role baseline_value baseline_label ratio_of cache_state timing_scope"
+    "direction role baseline_label ratio_of cache_state timing_scope"
 ).split()
 
 
@@ -165,56 +172,7 @@ def claim_key(source: str, claim: ExtractedClaim) -> str:
     """Return the key of a claim of the pull request `source`, OWNER/NAME#N."""
     evidence = " ".join(claim.evidence.text.split())
     parts = (evidence, claim.metric, claim.value_text, claim.variant, claim.ordinal)
-    return _digest(["pull_request", source, *parts])
-
-
-def comparable_key(claim: ExtractedClaim, gpu: str | None) -> str | None:
-    """Return what figures that may be compared have in common; None: comparable with none.
-
-    Operation, shape and GPU must be stated; a ratio needs the name of its baseline as well. An
-    aggregate over shapes never shares a key with the figure of one shape.
-    """
-    shape = sorted(
-        f"{fold(name)}={fold(text or '') if number is None else repr(float(number))}"
-        for name, number, text in claim.dimensions
-    )
-    if gpu is None or not shape or not claim.op:
-        return None
-    is_relative = claim.metric in ("speedup", "percent_of_peak")
-    if claim.metric == "speedup" and not claim.baseline_label:
-        return None
-    return _digest(
-        [
-            *(fold(claim.op), shape, fold(claim.dtype or ""), gpu, claim.gpu_count, claim.metric),
-            *(claim.cache_state, claim.timing_scope, claim.statistic, claim.qualifier),
-            claim.qualifier in _AGGREGATES or claim.statistic in _AGGREGATES,
-            fold(claim.ratio_of or ""),
-            [claim.unit == "%", fold(claim.baseline_label or "")] if is_relative else None,
-            claim.direction if is_relative else None,
-            fold(claim.variant or "") if _SETTING.search(claim.variant or "") else None,
-        ]
-    )
-
-
-def _drop_vague_keys(rows: Sequence[Row]) -> None:
-    """Take the key from claims of a pull request that has several figures of one variant under it.
-
-    Something tells these figures apart that was not read as a dimension, so that whatever shares
-    the key need not be like them.
-    """
-    seen: dict[tuple[Any, ...], set[float]] = defaultdict(set)
-    for row in rows:
-        place = (row["pull_request_id"], row["comparable_key"], row["variant"], row["role"])
-        seen[place].add(row["value_normalized"])
-    vague = {place[:2] for place, values in seen.items() if len(values) > 1}
-    for row in rows:
-        if (row["pull_request_id"], row["comparable_key"]) in vague:
-            row["comparable_key"] = None
-
-
-def _digest(parts: Sequence[Any]) -> str:
-    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+    return digest(["pull_request", source, *parts])
 
 
 def _stored(connection: sa.Connection, keys: Sequence[int]) -> dict[str, Row]:
@@ -230,7 +188,7 @@ def _stored(connection: sa.Connection, keys: Sequence[int]) -> dict[str, Row]:
 
 
 def _write(connection: sa.Connection, rows: Sequence[Row], stored: Mapping[str, Row]) -> int:
-    """Insert and update; gives each row its `id`, and the status that it keeps."""
+    """Insert and update; gives each row its `id`."""
     free = next_key(connection, performance_claims)
     new: list[Row] = []
     changed: list[Row] = []
@@ -241,13 +199,21 @@ def _write(connection: sa.Connection, rows: Sequence[Row], stored: Mapping[str, 
             new.append(row)
             continue
         row["id"] = old["id"]
-        if not _is_ours(old):
-            row.update({name: old[name] for name in _STATUS})
         if any(old[name] != value for name, value in row.items()):
             changed.append(row)
     return insert_rows(connection, performance_claims, new) + update_rows(
         connection, performance_claims, changed
     )
+
+
+def _keep_statuses(rows: Sequence[Row], stored: Mapping[str, Row]) -> None:
+    """Give rows the status that a person or a benchmark gave them; what is doubted is no leader."""
+    for row in rows:
+        old = stored.get(row["claim_key"])
+        if old is not None and not _is_ours(old):
+            row.update({name: old[name] for name in _STATUS})
+        if row["status"] not in COMPARED:
+            row["comparable_key"] = None
 
 
 def _is_ours(row: Row) -> bool:
@@ -283,29 +249,3 @@ def _first_of(pairs: Any) -> dict[str, Any]:
     for name, value in pairs:
         found.setdefault(name, value)
     return found
-
-
-def check_citations(connection: sa.Connection) -> int:
-    """Dispute reported claims whose number is not in the source page that is held; returns rows.
-
-    Does not commit. Claims of pages whose text is not held, and statuses that people or
-    benchmarks gave, stay as they are. To be called after seeds or pages were loaded.
-    """
-    c, v = performance_claims.c, page_versions.c
-    query = (
-        sa.select(c.id, c.value, c.value_text, c.status, c.status_by, v.body)
-        .join(page_versions, v.page_id == c.source_page_id)
-        .where(c.origin == "reported", c.value.is_not(None), c.retired_at.is_(None))
-        .order_by(c.id)
-    )
-    held: dict[int, tuple[Row, list[str]]] = {}
-    for found in connection.execute(query).mappings():
-        text = found["body"].decode("utf-8", "replace")
-        held.setdefault(found["id"], (dict(found), []))[1].append(text)
-    changed = []
-    for row, bodies in held.values():
-        doubt = missing_from_source(row["value"], row["value_text"], "\n".join(bodies))
-        if doubt and row["status"] == "unreviewed" and _is_ours(row):
-            status = {"status": "disputed", "status_by": doubt[0], "status_reason": doubt[1]}
-            changed.append({"id": row["id"]} | status)
-    return update_rows(connection, performance_claims, changed)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from kwdb.models import claim_dimensions, claim_fields, claim_relations, performance_claims
 from kwdb.plausibility import RULE
 from kwdb.records import ExtractedClaim
-from kwdb.store.claims import comparable_key
+from kwdb.store.comparable import COMPARED, comparable_key
 from kwdb.store.facts import store_facts
 from kwdb.store.rows import Row, find_keys, replace_owned
 
@@ -17,10 +17,10 @@ MARK: Final = "seed:"
 """What `extractor`, `status_by` and `decided_by` of a row begin with that the seeds wrote."""
 
 _STATUS: Final = ("status", "status_reason", "status_by")
-_COMPARED: Final = frozenset({"unreviewed", "supported", "reproduced"})
-# Counts and statements are no performance, and a roof is nobody's result.
-_NO_RESULT: Final = frozenset({"count", "statement"})
-_ROOF: Final = "speed_of_light"
+# A roof is nobody's result.
+_ROOF: Final = "speed-of-light"
+_ALL_SHAPES: Final = "shapes"
+"""The dimension that names all shapes of an aggregate, so that other sources may be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def _full_row(one: ReportedClaim, stored: Mapping[str, Any] | None) -> Row:
     row = dict(one.row)
     if stored is not None and _outranks(stored, row):
         row.update({name: stored[name] for name in _STATUS})
-    row["comparable_key"] = _key(one.claim, row["status"])
+    row["comparable_key"] = _key(one, row["status"])
     return row
 
 
@@ -61,9 +61,12 @@ def _outranks(stored: Mapping[str, Any], row: Row) -> bool:
     return not by.startswith(RULE) or row["status"] == "unreviewed"
 
 
-def _key(claim: ExtractedClaim, status: str) -> str | None:
-    is_result = claim.metric not in _NO_RESULT and not (claim.op or "").endswith(_ROOF)
-    return comparable_key(claim, claim.gpu) if is_result and status in _COMPARED else None
+def _key(one: ReportedClaim, status: str) -> str | None:
+    claim = one.claim
+    if status not in COMPARED or (claim.op or "").endswith(_ROOF):
+        return None
+    is_whole = any(name == _ALL_SHAPES for name, *_ in claim.dimensions)
+    return comparable_key(claim, claim.gpu, None if is_whole else one.row["source_page_id"])
 
 
 def _store_parts(connection: sa.Connection, found: Sequence[ReportedClaim]) -> int:

@@ -253,7 +253,7 @@ def test_one_claim_in_full() -> None:
     assert claim.evidence.as_json() == {"where": "body", "text": "| 4k | 3.0 | 2.0 |", "line": 5}
     assert claim.value_normalized == 2.0
     assert (claim.gpu, claim.architecture, claim.gpu_count) == ("H200", "sm90", 8)
-    assert (claim.dtype, claim.cache_state, claim.op) == ("bf16", "cold", "split the K loop")
+    assert (claim.dtype, claim.cache_state, claim.op) == ("bf16", "cold", "gemm")
     assert claim.dimensions == (("M", 4096.0, None),)
     assert claim.baseline_label == "base (us)"
 

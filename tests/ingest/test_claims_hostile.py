@@ -1,5 +1,4 @@
 # Inputs stand as their authors would write them, so lines are long.
-import time
 import tracemalloc
 
 import pytest
@@ -7,6 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.claims import extract
+from ingest.claims.plausible import read_pull_request
+from kwdb.store.claims import Reading
 
 MEGA = 1_000_000
 HOSTILE = {
@@ -34,21 +35,34 @@ HOSTILE = {
     "console": "```\n" + "latency: 1.2 ms\n" * 60_000 + "```",
     "tabs": ("1 ms\t" * 780 + "\n") * 250,
     "rules": "a | b\n-- | --\n" * 60_000 + "1 ms",
+    "commands": ("bench.py " + "--a 1 " * 600 + "\n") * 250 + "1 ms",
+    "slash chains": ("1.5 / " * 600 + "1 ms\n") * 250,
+    "perf lines": "[PERF] a :: median time 1.5 ms; x 3 TB/s\n" * 20_000,
+    "labels behind": ("1 ms (a), " * 380 + "\n") * 250,
+    "dots": "a (ms)  b\n" + "...\n1.5  2.5\n" * 30_000,
+    "wrapped rules": "| a |\n" + "|---|\n---|\n" * 50_000 + "1 ms",
+    "operations": ("gemm moe attention mla " * 170 + "1 ms\n") * 250,
+    "ratios": "| a | b (ms) | c (ms) | s | t |\n|---|---|---|---|---|\n" + "| 1 | 1.5 | 1.2 | 1.25x | 3% |\n" * 30_000,
+    "changes": ("1 ms -> 2 ms (" * 270 + "\n") * 250,
+    "backticks": ("`" * 3900 + "| 1 ms\n") * 250,
     "boxes": "+--+--+\n| a | b |\n" * 40_000 + "1 ms",
 }  # fmt: skip
 
 
+def read(title: str, body: str) -> Reading:
+    """Extract and doubt, as a harvest does."""
+    return read_pull_request({"title": title, "body": body})
+
+
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_body_takes_long_or_much(name: str) -> None:
-    start = time.process_time()
-    extract("perf: 1.2x faster", HOSTILE[name])
-    assert time.process_time() - start < 1.0
+def test_no_body_gives_more_than_a_person_wrote(name: str) -> None:
+    assert len(read("perf: 1.2x faster", HOSTILE[name]).claims) <= 2_000
 
 
-@pytest.mark.parametrize("name", ["rows", "columns", "nested html", "pipes"])
+@pytest.mark.parametrize("name", ["rows", "columns", "wide rows", "ratios"])
 def test_memory_is_bounded(name: str) -> None:
     tracemalloc.start()
-    extract("perf: 1.2x faster", HOSTILE[name])
+    read("perf: 1.2x faster", HOSTILE[name])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100_000_000
@@ -59,19 +73,20 @@ PIECES = st.sampled_from(
      "Mean TTFT (ms): 3.2\n", "from 3us to 2us", " -> ", "1.5x", " faster ", "12%", "<table><tr><td>",
      "</td></tr></table>", "<!--", "-->", "**", "`", "~~", "B200 ", "Before: ", "After: ", "/ ", "(", ")",
      "± 0.1 ms", "x  1.0  2.0\n", "+--+--+\n", "\t", "\0", "\u2028", "µs", "1,234 tok/s", "- ", "# ", "| ",
-     "0 1.0 2 ms\n", "-- | --\n", "[1, 2]"]
+     "0 1.0 2 ms\n", "-- | --\n", "[1, 2]", "[PERF] a :: ",
+     "bench.py --m 1 --n 2\n", "1.5 / 2.5 us", " (PR), ", "...\n", "1 threads: -----\n", "    |  base |  diff\n", "50x", "GDN prefill "]
 )  # fmt: skip
 
 
 def _check(title: str, body: str) -> None:
     lines = [title, *body.split("\n")]
     claims = extract(title, body)
+    assert [claim for claim, _ in read(title, body).claims] == claims
     for claim in claims:
         line = claim.evidence.line or 0
         stored = "\n".join(lines[line : line + 4])
         assert claim.evidence.text in stored
         assert claim.evidence.text.split("\n")[0] in lines[line]
-    assert claims == extract(title, body)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

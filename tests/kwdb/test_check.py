@@ -2,9 +2,13 @@
 
 import itertools
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -264,3 +268,47 @@ def test_unknown_names_are_refused(connection: sa.Connection) -> None:
         find_rules(["link-danglin"])
     with pytest.raises(UnknownValueError, match="known: harvest, seed"):
         list(run_check(connection, corpus="seeds"))
+
+
+@pytest.fixture
+def run_kwdb(
+    template: Callable[[str, bool], str], tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that runs the command on a seeded file with one broken link."""
+    path = tmp_path / "broken.sqlite"
+    with (
+        closing(sqlite3.connect(template("sqlite", True))) as old,
+        closing(sqlite3.connect(path)) as new,
+    ):
+        old.backup(new)
+        new.execute(link("related", "technique-nothing"))
+        new.commit()
+    environment = os.environ | {"KWDB_DATABASE_URL": f"sqlite:///{path}"}
+    program = str(Path(sys.executable).with_name("kwdb"))
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [program, "check", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_the_command_exits_1_on_errors_and_prints_json(
+    run_kwdb: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    found = run_kwdb("--json")
+    answer = json.loads(found.stdout)
+    errors = [one for one in answer["findings"] if one["severity"] == "error"]
+    assert (found.returncode, answer["counts"]["error"]) == (1, 1)
+    assert {errors[0]["rule"], errors[0]["id"]} == {"link-dangling", PAGE}
+    assert f"error: {PAGE}: a page names an id that is no page" in run_kwdb().stdout
+    clean = run_kwdb("--rule", "page-empty", "--rule", "link-twice")
+    assert (clean.returncode, clean.stdout, clean.stderr[:7]) == (0, "", "2 rules")
+
+
+def test_the_command_refuses_an_unknown_rule(
+    run_kwdb: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    found = run_kwdb("--rule", "link-danglin")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith("kwdb: unknown rule 'link-danglin'; nearest known:")

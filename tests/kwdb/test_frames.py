@@ -17,6 +17,7 @@ from kwdb.store.claims import Reading, read_claim_names, store_claims
 from kwdb.store.harvest import add_repository, ensure_pull_requests
 from kwdb.store.verdicts import RepositoryRow
 
+pytestmark = pytest.mark.usefixtures("no_seed_claims")
 DOCS = Path(__file__).parents[2] / "docs" / "claims.md"
 ROW = {"number": 7, "title": "t", "body": "b", "landed_at": datetime(2026, 3, 4, tzinfo=UTC)}
 

@@ -5,9 +5,10 @@ import pytest
 import sqlalchemy as sa
 
 from kwdb.db import read_transaction, write_transaction
-from kwdb.models import performance_claims, pull_requests
+from kwdb.models import page_versions, pages, performance_claims, pull_requests
 from kwdb.plausibility import beyond_hardware, missing_from_source
 from kwdb.records import Evidence, ExtractedClaim
+from kwdb.store.citations import check_citations
 from kwdb.store.claims import (
     Reading,
     Stored,
@@ -16,8 +17,10 @@ from kwdb.store.claims import (
     store_claims,
 )
 from kwdb.store.harvest import add_repository, ensure_pull_requests
+from kwdb.store.pages import corpus_key
 from kwdb.store.verdicts import RepositoryRow
 
+pytestmark = pytest.mark.usefixtures("no_seed_claims")
 LANDED = datetime(2026, 3, 4, 12, tzinfo=UTC)
 CLAIM = ExtractedClaim(
     metric="throughput_tflops",
@@ -198,3 +201,125 @@ def test_a_number_must_occur_in_the_source_cited(value, source, is_missing) -> N
 def test_several_figures_of_one_variant_share_no_key(engine, put) -> None:
     put(CLAIM, replace(CLAIM, value=910.0, value_normalized=910.0, value_text="910"))
     assert _leaders(engine) == []
+
+
+WHOLE = replace(
+    CLAIM,
+    dimensions=(("M", 8.0, None), ("N", 16.0, None), ("K", 32.0, None)),
+    cache_state="cold",
+)
+
+
+def test_another_source_is_compared_only_where_the_shape_pins_the_problem_down() -> None:
+    assert comparable_key(WHOLE, "B200", "a#1") == comparable_key(WHOLE, "B200", "a#2")
+    for vague in (
+        CLAIM,
+        replace(WHOLE, op="attention"),
+        replace(WHOLE, dtype=None),
+        replace(WHOLE, dimensions=WHOLE.dimensions[:2]),
+    ):
+        assert comparable_key(vague, "B200", "a#1") == comparable_key(vague, "B200", "a#1")
+        assert comparable_key(vague, "B200", "a#1") != comparable_key(vague, "B200", "a#2")
+
+
+@pytest.mark.parametrize("metric", ["count", "statement"])
+def test_counts_and_statements_lead_nothing(metric: str) -> None:
+    assert comparable_key(replace(CLAIM, metric=metric), "B200") is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "baseline_unit", "stored"),
+    [("ns", "us", 1200.0), ("us", "us", 1.2), ("us", None, 1.2), ("ms", "us", 0.0012)],
+)
+def test_a_baseline_stands_in_the_unit_of_its_value(
+    engine, put, unit, baseline_unit, stored
+) -> None:
+    figures = {"metric": "latency", "unit": unit, "direction": "lower_better", "value": 100.0}
+    put(replace(CLAIM, **figures, baseline_value=1.2, baseline_unit=baseline_unit))
+    (row,) = _rows(engine)
+    assert (row["baseline_value"], row["unit_as_written"]) == (stored, unit)
+
+
+def test_what_a_person_disputes_leads_no_more(engine, put) -> None:
+    put(CLAIM)
+    assert len(_leaders(engine)) == 1
+    with write_transaction(engine) as connection:
+        given = {"status": "disputed", "status_by": "person:ana", "status_reason": "no warm-up"}
+        connection.execute(sa.update(performance_claims).values(given))
+    put(replace(CLAIM, dtype="fp16"))
+    assert _leaders(engine) == []
+
+
+@pytest.fixture
+def cite(engine: sa.Engine):
+    """Return a function that stores a source's text and claims that cite it, and checks them."""
+
+    def run(kind: str, text: str, **claims: dict[str, object]) -> dict[str, tuple[object, ...]]:
+        with write_transaction(engine) as connection:
+            corpus = corpus_key(connection, kind)
+            page = {"pk": 9_001, "id": "blog-a", "type": "source-blog", "title": "A"}
+            connection.execute(
+                sa.insert(pages), page | {"served_from": corpus, "is_retired": False}
+            )
+            version = {"id": 9_001, "page_id": "blog-a", "corpus_id": corpus, "path": "a.md"}
+            version |= {"body": text.encode(), "body_sha256": "", "captured_at": LANDED}
+            connection.execute(sa.insert(page_versions), version)
+            common = {"origin": "reported", "source_page_id": "blog-a", "metric": "latency"}
+            for number, (key, row) in enumerate(claims.items(), 9_000):
+                full = {"id": number, "claim_key": key, "status": "unreviewed", **common, **row}
+                connection.execute(sa.insert(performance_claims), full)
+            written = check_citations(connection)
+            assert check_citations(connection) == 0
+        c = performance_claims.c
+        query = sa.select(c.claim_key, c.status, c.status_by).where(c.claim_key.in_(claims))
+        with read_transaction(engine) as connection:
+            found = {key: (status, by) for key, status, by in connection.execute(query)}
+        assert written == sum(by == "plausible:citation" for _, by in found.values())
+        return found
+
+    return run
+
+
+def test_a_number_that_its_source_does_not_hold_is_disputed(cite) -> None:
+    found = cite(
+        "harvest",
+        "The kernel takes 22.392 us and, over three shapes, 1,024.5 us.",
+        held={"value": 22.392},
+        comma={"value": 1024.5},
+        missing={"value": 18.5, "comparable_key": "k"},
+        seeded={"value": 11.2, "status_by": "seed:claim-x"},
+        supported={"value": 11.2, "status": "supported"},
+        person={"value": 11.2, "status_by": "person:ana"},
+        statement={"value": 4.0, "metric": "statement"},
+    )
+    assert found == {
+        "held": ("unreviewed", None),
+        "comma": ("unreviewed", None),
+        "missing": ("disputed", "plausible:citation"),
+        "seeded": ("disputed", "plausible:citation"),
+        "supported": ("supported", None),
+        "person": ("unreviewed", "person:ana"),
+        "statement": ("unreviewed", None),
+    }
+
+
+def test_what_the_seeds_say_of_a_source_is_not_the_source(cite) -> None:
+    found = cite("seed", "A post about a kernel.", other={"value": 18.5})
+    assert found == {"other": ("unreviewed", None)}
+
+
+@pytest.mark.parametrize(
+    ("fetched_at", "status"), [(LANDED, "disputed"), (None, "unreviewed")], ids=["api", "git"]
+)
+def test_a_pull_request_is_a_source_once_its_description_was_fetched(
+    engine, put, fetched_at, status
+) -> None:
+    put(CLAIM)
+    claim = {"id": 9_000, "claim_key": "r", "origin": "reported", "status": "unreviewed"}
+    with write_transaction(engine) as connection:
+        text = {"title": "Faster", "body": "Takes 3.5 us.", "fetched_at": fetched_at}
+        connection.execute(sa.update(pull_requests).values(text))
+        cited = {"source_page_id": "pr-toy-7", "metric": "latency", "value": 4.5}
+        connection.execute(sa.insert(performance_claims), claim | cited)
+        check_citations(connection)
+    assert [row["status"] for row in _rows(engine) if row["claim_key"] == "r"] == [status]

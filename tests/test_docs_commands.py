@@ -1,4 +1,4 @@
-"""The commands that docs/check.md shows run, on a fresh database."""
+"""The commands that the pages on check and diagnose show run, on a fresh database."""
 
 import re
 import shlex
@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-COMMANDS = re.findall(r"^    (kwdb check.*?)(?:  #.*)?$", (DOCS / "check.md").read_text(), re.M)
+TEXTS = [(DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("check", "diagnose")]
+COMMANDS = re.findall(r"^    (kwdb .*?)(?:  #.*)?$", "\n".join(TEXTS), re.M)
 
 
-def test_every_command_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_of_the_pages_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KWDB_DATABASE_URL", f"sqlite:///{tmp_path}/k.sqlite")
     program = str(Path(sys.executable).with_name("kwdb"))
-    assert len(COMMANDS) >= 4
+    assert len(COMMANDS) >= 6
     for command in ("kwdb init", *COMMANDS):
         done = subprocess.run(
             [program, *shlex.split(command)[1:]], capture_output=True, text=True, check=False
