@@ -1,10 +1,12 @@
 """Questions about performance claims: lists, leaders, and why one claim says what it says."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from kwdb import queries
 from kwdb.db import row_dicts
 from kwdb.errors import NotFoundError, UnknownValueError
 from kwdb.models import (
@@ -41,8 +43,10 @@ class ClaimFilters:
     status: str | None = None
     origin: str | None = None
     repo: str | None = None
+    page: str | None = None
 
 
+_ID: Final = re.compile(r"(?:claim:)?(\d{1,18})")
 _LISTED: Final = (
     "id origin status status_reason status_by op variant dtype shape gpu_count metric value_text "
     "value value_max unit_as_written value_normalized qualifier statistic direction role "
@@ -133,6 +137,8 @@ def _conditions(connection: sa.Connection, filters: ClaimFilters) -> list[sa.Col
         wanted.append(_c.gpu_id == _gpu(connection, filters.gpu))
     if filters.repo is not None:
         wanted.append(_p.repository_id == _repository(connection, filters.repo))
+    if filters.page is not None:
+        wanted.append(_of_page(connection, filters.page))
     closed = (("metric", metrics), ("status", claim_statuses), ("origin", claim_origins))
     for name, values in closed:
         value = getattr(filters, name)
@@ -162,6 +168,14 @@ def _repository(connection: sa.Connection, name: str) -> int:
     return int(found["id"])
 
 
+def _of_page(connection: sa.Connection, name: str) -> sa.ColumnElement[bool]:
+    """Claims on a page, by a page, and by the pull request that it stands for."""
+    if connection.execute(sa.select(pages.c.pk).where(pages.c.id == name)).first() is None:
+        raise NotFoundError(f'no page {name!r}; "kwdb search" finds ids')
+    own = sa.select(_p.id).where(_p.page_id == name)
+    return sa.or_(_c.page_id == name, _c.source_page_id == name, _c.pull_request_id.in_(own))
+
+
 def _known(name: str, value: str, known: list[str]) -> str:
     for one in known:
         if fold(one) == fold(value):
@@ -178,6 +192,24 @@ def _spellings(connection: sa.Connection, name: str, value: str) -> list[str]:
     if not same:
         raise UnknownValueError(name, value, stored)
     return same
+
+
+def claim_number(name: str) -> int | None:
+    """Return N of `N` or `claim:N`; None for anything else."""
+    match = _ID.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def explain(connection: sa.Connection, name: str) -> Found:
+    """Return why kwdb says what it says of a page, a pull request or `claim:N`.
+
+    Raises:
+        NotFoundError: there is nothing of this name.
+    """
+    number = claim_number(name)
+    return (
+        queries.explain(connection, name) if number is None else explain_claim(connection, number)
+    )
 
 
 def explain_claim(connection: sa.Connection, claim_id: int) -> Found:

@@ -21,6 +21,7 @@ from kwdb.cli import (
     grep,
     harvest,
     lines,
+    mcp,
     reading,
     triage,
 )
@@ -71,6 +72,7 @@ app.command("extract")(lines.extract)
 app.command("check")(check.check)
 app.command("diagnose")(diagnose.diagnose)
 app.command("claims")(claims.claims)
+app.command("mcp")(mcp.mcp)
 app.command("triage")(triage.triage)
 
 

@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from kwdb.models import claim_dimensions, claim_fields, performance_claims
 from kwdb.plausibility import RULE, Doubt, beyond_hardware
 from kwdb.records import ExtractedClaim
-from kwdb.store.claims import ClaimNames, comparable_key
+from kwdb.store.claims import ClaimNames
+from kwdb.store.comparable import comparable_key
 from kwdb.store.harvest import now
 from kwdb.store.rows import Row, chunks, insert_rows, next_key, replace_owned, update_rows
 from kwdb.text import fold
