@@ -86,19 +86,18 @@ def best_claims(
         UnknownValueError: as list_claims.
     """
     board = sa.table("leaderboard", *(sa.column(name) for name in ("claim_id", "claims_compared")))
-    joined = _joined().join(board, board.c.claim_id == _c.id)
-    conditions = _conditions(connection, filters)
-    total = connection.execute(
-        sa.select(sa.func.count()).select_from(joined).where(*conditions)
-    ).scalar_one()
-    query = (
-        sa.select(*_columns(), board.c.claims_compared)
-        .select_from(joined)
-        .where(*conditions)
+    # The view ranks every claim, so it is read once: for the count and for the leaders shown.
+    leaders = (
+        sa.select(_c.id, board.c.claims_compared)
+        .select_from(_joined().join(board, board.c.claim_id == _c.id))
+        .where(*_conditions(connection, filters))
         .order_by(board.c.claims_compared.desc(), _c.id)
-        .limit(limit)
     )
-    return int(total), row_dicts(connection.execute(query))
+    ranked = [(key, compared) for key, compared in connection.execute(leaders)]
+    shown = dict(ranked[:limit])
+    query = sa.select(*_columns()).select_from(_joined()).where(_c.id.in_(shown))
+    found = {row["id"]: row for row in row_dicts(connection.execute(query))}
+    return len(ranked), [found[key] | {"claims_compared": shown[key]} for key in shown]
 
 
 def _columns() -> list[sa.ColumnElement[Any]]:

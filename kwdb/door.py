@@ -159,7 +159,7 @@ def _names(cursor: Any) -> tuple[str, ...]:
 def _meaning(error: Exception, timeout_s: float) -> str:
     said = str(error)
     if "interrupted" in said or "statement timeout" in said:
-        return f"the query took over {timeout_s:g} s: narrow it or raise --timeout"
+        return f"the query took over {timeout_s:g} s: narrow it or allow more time"
     if "authoriz" in said or "prohibited" in said or "read-only" in said:
         return f"only reading is allowed here ({said})"
     if "one statement" in said or "multiple commands" in said:

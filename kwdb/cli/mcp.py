@@ -26,6 +26,7 @@ def mcp(
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port, for http; 0 takes a free one.")
     ] = 8765,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an answer may take.")] = 10,
 ) -> None:
     """Serve the database to agents through the Model Context Protocol.
 
@@ -36,14 +37,15 @@ def mcp(
     try:
         from kwdb.mcp import server
     except ModuleNotFoundError as exc:
-        raise ConfigError(f'{exc.name} is missing: pip install "kwdb[mcp]"') from exc
+        raise ConfigError(f'{exc.name} cannot be imported: pip install "kwdb[mcp]"') from exc
 
     settings = load_settings()
     # A server is ended by Ctrl-C, and has nothing to say about it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    token = settings.mcp_token if transport is Transport.http else None
+    ready = server.build_server(settings.database_url, seconds=timeout, token=token)
     if transport is Transport.stdio:
-        return server.serve_stdio(settings.database_url)
-    ready = server.build_server(settings.database_url, settings.mcp_token)
+        return ready.run("stdio")
     listener = server.listen(host, port, settings.mcp_token)
     name = f"[{host}]" if ":" in host else host
     note(f"agents are answered at http://{name}:{listener.getsockname()[1]}/mcp")

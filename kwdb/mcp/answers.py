@@ -26,46 +26,46 @@ def fit(document: Mapping[str, Any], limit: int = MAX_BYTES) -> tuple[str, Docum
     """Return a document as JSON of at most `limit` bytes, and as JSON values.
 
     Where it is too long, its longest list or text is halved until it fits; `cut` then names each
-    place that was shortened and what it had, e.g. {"claims": "12 of 96"}.
+    part that was shortened and what it had, e.g. {"claims": "12 of 96"}.
     """
-    found: Document = json.loads(_dump(document))
-    whole, cut = found, {}
-    while len(text := _dump(found).encode()) > limit:
-        found = {name: value for name, value in found.items() if name != "cut"}
-        found, place = _halve(found, ())
-        cut[place] = _share(found, whole, place)
-        found["cut"] = {".".join(map(str, where)): share for where, share in cut.items()}
-    return text.decode(), found
+    whole: Document = json.loads(_dump(document))
+    found, cut = whole, {}
+    while len(text := _dump(found | cut)) > limit or len(text.encode()) > limit:
+        if not found:
+            return fit({"cut": "all of it: ask for less"}, limit)
+        found = _halve(found)
+        cut = {
+            "cut": {
+                name: _share(found.get(name), whole[name])
+                for name in whole
+                if found.get(name) != whole[name]
+            }
+        }
+    return text, found | cut
 
 
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=as_json)
 
 
-Place = tuple[str | int, ...]
-
-
-def _halve(value: Any, place: Place) -> tuple[Any, Place]:
-    """Return `value` with its longest part halved, and where that is."""
-    if isinstance(value, str):
-        return value[: len(value) // 2], place
-    if isinstance(value, list) and len(value) > 1:
-        return value[: len(value) // 2], place
+def _halve(value: Any) -> Any:
+    """Return `value` with its longest part halved, or without it where it cannot be."""
+    if isinstance(value, str) or (isinstance(value, list) and len(value) > 1):
+        return value[: len(value) // 2]
     if not isinstance(value, (list, dict)) or not value:
-        return value, place
+        return value
     keys = value if isinstance(value, dict) else range(len(value))
     longest = max(keys, key=lambda key: len(_dump(value[key])))
-    shorter, where = _halve(value[longest], (*place, longest))
+    shorter = _halve(value[longest])
     copy = dict(value) if isinstance(value, dict) else list(value)
     if len(_dump(shorter)) < len(_dump(value[longest])):
         copy[longest] = shorter
-        return copy, where
-    del copy[longest]
-    return copy, place
+    else:
+        del copy[longest]
+    return copy
 
 
-def _share(found: Any, whole: Any, place: Place) -> str:
-    for step in place:
-        found, whole = found[step], whole[step]
-    unit = " signs" if isinstance(whole, str) else ""
-    return f"{len(found or ())} of {len(whole)}{unit}" if hasattr(whole, "__len__") else "left out"
+def _share(kept: Any, whole: Any) -> str:
+    if isinstance(whole, (list, str)) and len(kept or ()) < len(whole):
+        return f"{len(kept or ())} of {len(whole)}"
+    return "left out" if kept is None else "shortened"

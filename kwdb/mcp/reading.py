@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 from mcp.server.mcpserver.exceptions import ToolError
@@ -14,29 +14,26 @@ from kwdb.freshness import read_freshness
 from kwdb.mcp.answers import Document, show
 from kwdb.sqlite import SCHEMA_REVISION
 
-SECONDS: Final = 10
-"""An answer takes no longer; an agent that waits longer gives up or asks twice."""
-
 
 class Reader:
-    """Answers questions to one database, each in a transaction of its own.
+    """Answers questions to one database, each in a transaction of its own and in `seconds`.
 
     Raises:
         SchemaVersionError: there is no database of this program's revision.
     """
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, seconds: float) -> None:
+        self.url, self.seconds = url, seconds
         self._engine = open_reader(url)
 
     @contextmanager
     def connection(self) -> Iterator[sa.Connection]:
-        """Open one consistent view of the data, for `SECONDS` at most.
+        """Open one consistent view of the data, for `seconds` at most.
 
         Raises:
             UserError: the database cannot be read, was upgraded meanwhile, or took too long.
         """
-        with read_transaction(self._engine) as connection, time_limit(connection, SECONDS):
+        with read_transaction(self._engine) as connection, time_limit(connection, self.seconds):
             found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
             if found != SCHEMA_REVISION:
                 raise SchemaVersionError(str(found), SCHEMA_REVISION, shown_url(self.url))
@@ -51,6 +48,10 @@ class Reader:
         with refusing(), self.connection() as connection:
             answer = question(connection) | {"freshness": read_freshness(connection)}
         return show(answer)
+
+    def close(self) -> None:
+        """Close the connections that are kept for the next question."""
+        self._engine.dispose()
 
     def freshness(self) -> dict[str, Any]:
         """Return how fresh the data is."""

@@ -17,10 +17,10 @@ from kwdb.door import Answer
 from kwdb.freshness import read_freshness
 from kwdb.mcp.answers import Document, show
 from kwdb.mcp.query import run_query
-from kwdb.mcp.reading import SECONDS, Reader, refusing
+from kwdb.mcp.reading import Reader, refusing
 from kwdb.search import Filters, search_pages
 
-BODY_SIGNS: Final = 16_000
+BODY_SIGNS: Final = 12_000
 """So many signs of a page's body come in one answer; `body_offset` goes on from there."""
 
 _SQL_AT_ONCE: Final = 4
@@ -116,7 +116,7 @@ class Tools:
         long body comes in parts; a wrong id is answered with the nearest ones.
         """
         return self._reader.ask(
-            lambda connection: _part(
+            lambda connection: part_of(
                 queries.show(
                     connection,
                     page,
@@ -173,27 +173,30 @@ class Tools:
 
     async def sql(
         self,
-        query: Annotated[str, _text("One SELECT; SQLite or PostgreSQL, as coverage says.", 20_000)],
+        query: Annotated[
+            Words, _text("One SELECT; SQLite or PostgreSQL, as coverage says.", 20_000)
+        ],
         limit: Annotated[int, Field(ge=1, le=500, description="At most so many rows.")] = 100,
     ) -> CallToolResult:
         """Ask the database in SQL, when no other tool counts or joins what you need.
 
-        Only reading is possible, for ten seconds. Read the resource kwdb://schema first; good
+        Only reading is possible, for some seconds. Read the resource kwdb://schema first; good
         beginnings are the views pr_overview, claim_overview, leaderboard, page_tag_list and
         repository_coverage.
         """
-        with anyio.move_on_after(SECONDS + 1):
+        seconds = self._reader.seconds
+        with anyio.move_on_after(seconds + 1):
             found = await anyio.to_process.run_sync(
                 run_query,
                 self._reader.url,
                 query,
                 limit,
-                SECONDS,
+                seconds,
                 cancellable=True,
                 limiter=self._processes,
             )
             return await anyio.to_thread.run_sync(self._rows, found)
-        raise ToolError(f"the query took over {SECONDS} s: narrow it")
+        raise ToolError(f"the query took over {seconds:g} s: narrow it")
 
     def _rows(self, found: Answer | str) -> CallToolResult:
         if isinstance(found, str):
@@ -240,7 +243,8 @@ class Tools:
         return found
 
 
-def _part(page: Document, offset: int) -> Document:
+def part_of(page: Document, offset: int) -> Document:
+    """Return a page with one part of its body, and where the next begins."""
     body = page.get("body")
     if body is None:
         return page
