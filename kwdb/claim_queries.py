@@ -1,6 +1,7 @@
 """Questions about performance claims: lists, leaders, and why one claim says what it says."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -191,6 +192,28 @@ def _spellings(connection: sa.Connection, name: str, value: str) -> list[str]:
     if not same:
         raise UnknownValueError(name, value, stored)
     return same
+
+
+def claims_of_pages(connection: sa.Connection, owners: Collection[str]) -> list[Found]:
+    """Return the claims that pages bear, or that they or their pull requests make.
+
+    `owner` is the page; a claim comes once for each. In order of owner and claim.
+    """
+    ids = list(owners)
+    found = sa.union(
+        *(
+            sa.select(owner.label("owner"), _c.id)
+            .select_from(performance_claims.outerjoin(pull_requests, _p.id == _c.pull_request_id))
+            .where(owner.in_(ids), _c.retired_at.is_(None))
+            for owner in (_c.page_id, _c.source_page_id, _p.page_id)
+        )
+    ).subquery()
+    query = (
+        sa.select(found.c.owner, *_columns())
+        .select_from(_joined().join(found, found.c.id == _c.id))
+        .order_by(found.c.owner, _c.id)
+    )
+    return row_dicts(connection.execute(query))
 
 
 def claim_number(name: str) -> int | None:

@@ -29,7 +29,7 @@ def fit(document: Mapping[str, Any], limit: int = MAX_BYTES) -> tuple[str, Docum
     part that was shortened and what it had, e.g. {"claims": "12 of 96"}.
     """
     whole: Document = json.loads(_dump(document))
-    found, cut = whole, {}
+    found, cut = whole, dict[str, Any]()
     while len(text := _dump(found | cut)) > limit or len(text.encode()) > limit:
         if not found:
             return fit({"cut": "all of it: ask for less"}, limit)
