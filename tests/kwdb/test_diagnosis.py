@@ -100,8 +100,6 @@ def test_a_pattern_says_how_to_confirm_it_and_who_has_shown_each_technique(
     shown = {one["id"]: one["pull_requests"] for one in pattern["techniques"]}
     cited = shown["technique-vectorized-loads"][1]
     assert (cited["id"], cited["basis"]) == ("pr-vllm-5396", "cited")
-    assert cited["claims"][0]["status"] in ("unreviewed", "supported")
-    assert cited["claims"][0]["source_url"].startswith("https://")
     assert all(len(one) <= 3 for one in shown.values())
 
 
@@ -118,6 +116,9 @@ def test_landed_pull_requests_of_the_tag_follow_those_cited(world: sa.Connection
     tagged = [one for one in showing if one["basis"] == "exact"]
     assert [(one["id"], one["landed_state"]) for one in tagged] == [("pr-kernels-2", "landed")]
     assert "swizzle" in tagged[0]["evidence"].casefold()
+    claim = tagged[0]["claims"][0]
+    assert (claim["value"], claim["status"]) == (1.4, "unreviewed")
+    assert claim["source_url"] == "https://github.com/acme/kernels/pull/2"
 
 
 def test_patterns_of_an_imported_corpus_count_too(engine: sa.Engine) -> None:
