@@ -47,6 +47,9 @@ class ClaimFilters:
     page: str | None = None
 
 
+_BY_TRUST: Final = (
+    "reproduced supported unreviewed disputed contradicted withdrawn invalidated".split()
+)
 _ID: Final = re.compile(r"(?:claim:)?(\d{1,18})")
 _LISTED: Final = (
     "id origin status status_reason status_by op variant dtype shape gpu_count metric value_text "
@@ -194,26 +197,56 @@ def _spellings(connection: sa.Connection, name: str, value: str) -> list[str]:
     return same
 
 
-def claims_of_pages(connection: sa.Connection, owners: Collection[str]) -> list[Found]:
-    """Return the claims that pages bear, or that they or their pull requests make.
+def figures_of_pages(
+    connection: sa.Connection, owners: Collection[str], *, each: int
+) -> list[Found]:
+    """Return up to `each` figures that a page bears, or that it or its pull request makes.
 
-    `owner` is the page; a claim comes once for each. In order of owner and claim.
+    The most trusted come first, then those that can be compared; counts and computed roofs are
+    left out. `owner` is the page; a claim comes once for each of its owners.
     """
-    ids = list(owners)
-    found = sa.union(
-        *(
-            sa.select(owner.label("owner"), _c.id)
-            .select_from(performance_claims.outerjoin(pull_requests, _p.id == _c.pull_request_id))
-            .where(owner.in_(ids), _c.retired_at.is_(None))
-            for owner in (_c.page_id, _c.source_page_id, _p.page_id)
-        )
-    ).subquery()
+    owned = _owned(list(owners)).subquery()
+    place = sa.func.row_number().over(
+        partition_by=owned.c.owner,
+        order_by=(_trust(), _c.comparable_key.is_(None), _c.id),
+    )
+    ranked = (
+        sa.select(owned.c.owner, _c.id, place.label("place"))
+        .select_from(sa.join(owned, performance_claims, _c.id == owned.c.id))
+        .where(_c.value_normalized.is_not(None), _c.metric != "count")
+        .where(sa.func.coalesce(_c.statistic, "") != "model")
+        .where(sa.func.coalesce(_c.op, "").not_like("%speed_of_light"))
+        .subquery()
+    )
     query = (
-        sa.select(found.c.owner, *_columns())
-        .select_from(_joined().join(found, found.c.id == _c.id))
-        .order_by(found.c.owner, _c.id)
+        sa.select(ranked.c.owner, *_columns())
+        .select_from(_joined().join(ranked, ranked.c.id == _c.id))
+        .where(ranked.c.place <= each)
+        .order_by(ranked.c.owner, ranked.c.place)
     )
     return row_dicts(connection.execute(query))
+
+
+def _owned(owners: list[str]) -> sa.CompoundSelect[Any]:
+    """Pairs of page and claim, without looking through all claims."""
+    joined = sa.join(performance_claims, pull_requests, _p.id == _c.pull_request_id)
+    places = (
+        (_c.page_id, performance_claims),
+        (_c.source_page_id, performance_claims),
+        (_p.page_id, joined),
+    )
+    return sa.union(
+        *(
+            sa.select(owner.label("owner"), _c.id)
+            .select_from(place)
+            .where(owner.in_(owners), _c.retired_at.is_(None))
+            for owner, place in places
+        )
+    )
+
+
+def _trust() -> sa.ColumnElement[int]:
+    return sa.case({status: place for place, status in enumerate(_BY_TRUST)}, value=_c.status)
 
 
 def claim_number(name: str) -> int | None:

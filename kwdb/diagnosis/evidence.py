@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from kwdb.claim_queries import claims_of_pages
+from kwdb.claim_queries import figures_of_pages
 from kwdb.db import row_dicts
 from kwdb.diagnosis.symptoms import PATTERN, Pointed, words_of
 from kwdb.models import page_links, page_tags, page_versions, pages, pull_requests, tags
-from kwdb.text import first_section, fold
+from kwdb.text import first_section
 
 Found = dict[str, Any]
 
@@ -24,9 +24,6 @@ _MOST_PULL_REQUESTS: Final = 3
 _MOST_CLAIMS: Final = 3
 _MOST_KNOWN: Final = 30
 _CONFIRM_SIGNS: Final = 1_500
-_TRUST: Final = (
-    "reproduced supported unreviewed disputed contradicted withdrawn invalidated".split()
-)
 _SHOWN: Final = (
     "id status status_reason metric value_text value unit op variant dtype shape gpu "
     "baseline_value page source_url"
@@ -42,26 +39,29 @@ def list_patterns(connection: sa.Connection) -> list[Found]:
 
 def describe(connection: sa.Connection, pointed: Sequence[Pointed]) -> list[Found]:
     """Return each page pointed at with confirmation, techniques, kernels and their claims."""
-    return [_describe(connection, one) for one in pointed]
+    found = [_describe(connection, one) for one in pointed]
+    techniques = [technique for one in found for technique in one["techniques"]]
+    showing = _pull_requests(connection, sorted({one["id"] for one in techniques}))
+    for technique in techniques:
+        technique["pull_requests"] = showing.get(technique["id"], [])
+    pulls = [pull for one in techniques for pull in one["pull_requests"]]
+    owners = [*pulls, *(kernel for one in found for kernel in one["kernels"])]
+    figures = _figures(connection, {one["id"] for one in owners})
+    for owner in owners:
+        owner["claims"] = figures.get(owner["id"], [])
+    return found
 
 
 def _describe(connection: sa.Connection, pointed: Pointed) -> Found:
     page = _page(connection, pointed.page)
-    techniques = _linked(connection, pointed.page, "candidate_techniques") or [page]
+    techniques = _linked(connection, pointed.page, "candidate_techniques") or [dict(page)]
     techniques = techniques[:_MOST_TECHNIQUES]
-    ids = [one["id"] for one in techniques]
-    showing = _pull_requests(connection, ids)
-    kernels = _kernels(connection, pointed.page, ids)
-    shown = {one["id"] for owned in showing.values() for one in owned}
-    figures = _figures(connection, {*shown, *(kernel["id"] for kernel in kernels)})
-    for one in (*kernels, *(pull for owned in showing.values() for pull in owned)):
-        one["claims"] = figures.get(one["id"], [])
     return page | {
         "score": pointed.score,
         "matched": pointed.matched,
         "confirm": _confirm(connection, pointed.page),
-        "techniques": [one | {"pull_requests": showing.get(one["id"], [])} for one in techniques],
-        "kernels": kernels,
+        "techniques": techniques,
+        "kernels": _kernels(connection, pointed.page, [one["id"] for one in techniques]),
     }
 
 
@@ -196,19 +196,8 @@ def _kernels(connection: sa.Connection, pattern: str, techniques: Sequence[str])
 
 
 def _figures(connection: sa.Connection, owners: Collection[str]) -> Mapping[str, list[Found]]:
-    """Return page -> its most trusted figures, no counts and no computed roofs."""
     found: dict[str, list[Found]] = defaultdict(list)
-    for row in sorted(filter(_is_figure, claims_of_pages(connection, owners)), key=_trust):
-        if len(found[row["owner"]]) < _MOST_CLAIMS:
-            stated = {name: row[name] for name in _SHOWN if row[name] is not None}
-            found[row["owner"]].append(stated)
+    for row in figures_of_pages(connection, owners, each=_MOST_CLAIMS):
+        stated = {name: row[name] for name in _SHOWN if row[name] is not None}
+        found[row["owner"]].append(stated)
     return found
-
-
-def _is_figure(claim: Found) -> bool:
-    is_roof = claim["statistic"] == "model" or "speed of light" in fold(claim["op"] or "")
-    return claim["value_normalized"] is not None and claim["metric"] != "count" and not is_roof
-
-
-def _trust(claim: Found) -> tuple[Any, ...]:
-    return _TRUST.index(claim["status"]), claim["comparable_key"] is None, claim["id"]
