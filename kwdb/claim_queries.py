@@ -1,10 +1,13 @@
 """Questions about performance claims: lists, leaders, and why one claim says what it says."""
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from kwdb import queries
 from kwdb.db import row_dicts
 from kwdb.errors import NotFoundError, UnknownValueError
 from kwdb.models import (
@@ -41,8 +44,13 @@ class ClaimFilters:
     status: str | None = None
     origin: str | None = None
     repo: str | None = None
+    page: str | None = None
 
 
+_BY_TRUST: Final = (
+    "reproduced supported unreviewed disputed contradicted withdrawn invalidated".split()
+)
+_ID: Final = re.compile(r"(?:claim:)?(\d{1,18})")
 _LISTED: Final = (
     "id origin status status_reason status_by op variant dtype shape gpu_count metric value_text "
     "value value_max unit_as_written value_normalized qualifier statistic direction role "
@@ -82,19 +90,18 @@ def best_claims(
         UnknownValueError: as list_claims.
     """
     board = sa.table("leaderboard", *(sa.column(name) for name in ("claim_id", "claims_compared")))
-    joined = _joined().join(board, board.c.claim_id == _c.id)
-    conditions = _conditions(connection, filters)
-    total = connection.execute(
-        sa.select(sa.func.count()).select_from(joined).where(*conditions)
-    ).scalar_one()
-    query = (
-        sa.select(*_columns(), board.c.claims_compared)
-        .select_from(joined)
-        .where(*conditions)
+    # The view ranks every claim, so it is read once: for the count and for the leaders shown.
+    leaders = (
+        sa.select(_c.id, board.c.claims_compared)
+        .select_from(_joined().join(board, board.c.claim_id == _c.id))
+        .where(*_conditions(connection, filters))
         .order_by(board.c.claims_compared.desc(), _c.id)
-        .limit(limit)
     )
-    return int(total), row_dicts(connection.execute(query))
+    ranked = [(key, compared) for key, compared in connection.execute(leaders)]
+    shown = dict(ranked[:limit])
+    query = sa.select(*_columns()).select_from(_joined()).where(_c.id.in_(shown))
+    found = {row["id"]: row for row in row_dicts(connection.execute(query))}
+    return len(ranked), [found[key] | {"claims_compared": shown[key]} for key in shown]
 
 
 def _columns() -> list[sa.ColumnElement[Any]]:
@@ -133,6 +140,8 @@ def _conditions(connection: sa.Connection, filters: ClaimFilters) -> list[sa.Col
         wanted.append(_c.gpu_id == _gpu(connection, filters.gpu))
     if filters.repo is not None:
         wanted.append(_p.repository_id == _repository(connection, filters.repo))
+    if filters.page is not None:
+        wanted.append(_of_page(connection, filters.page))
     closed = (("metric", metrics), ("status", claim_statuses), ("origin", claim_origins))
     for name, values in closed:
         value = getattr(filters, name)
@@ -162,6 +171,14 @@ def _repository(connection: sa.Connection, name: str) -> int:
     return int(found["id"])
 
 
+def _of_page(connection: sa.Connection, name: str) -> sa.ColumnElement[bool]:
+    """Claims on a page, by a page, and by the pull request that it stands for."""
+    if connection.execute(sa.select(pages.c.pk).where(pages.c.id == name)).first() is None:
+        raise NotFoundError(f'no page {name!r}; "kwdb search" finds ids')
+    own = sa.select(_p.id).where(_p.page_id == name)
+    return sa.or_(_c.page_id == name, _c.source_page_id == name, _c.pull_request_id.in_(own))
+
+
 def _known(name: str, value: str, known: list[str]) -> str:
     for one in known:
         if fold(one) == fold(value):
@@ -178,6 +195,76 @@ def _spellings(connection: sa.Connection, name: str, value: str) -> list[str]:
     if not same:
         raise UnknownValueError(name, value, stored)
     return same
+
+
+def figures_of_pages(
+    connection: sa.Connection, owners: Collection[str], *, each: int
+) -> list[Found]:
+    """Return up to `each` figures that a page bears, or that it or its pull request makes.
+
+    The most trusted come first, then those that can be compared; counts and computed roofs are
+    left out. `owner` is the page; a claim comes once for each of its owners.
+    """
+    owned = _owned(list(owners)).subquery()
+    place = sa.func.row_number().over(
+        partition_by=owned.c.owner,
+        order_by=(_trust(), _c.comparable_key.is_(None), _c.id),
+    )
+    ranked = (
+        sa.select(owned.c.owner, _c.id, place.label("place"))
+        .select_from(sa.join(owned, performance_claims, _c.id == owned.c.id))
+        .where(_c.value_normalized.is_not(None), _c.metric != "count")
+        .where(sa.func.coalesce(_c.statistic, "") != "model")
+        .where(sa.func.coalesce(_c.op, "").not_like("%speed_of_light"))
+        .subquery()
+    )
+    query = (
+        sa.select(ranked.c.owner, *_columns())
+        .select_from(_joined().join(ranked, ranked.c.id == _c.id))
+        .where(ranked.c.place <= each)
+        .order_by(ranked.c.owner, ranked.c.place)
+    )
+    return row_dicts(connection.execute(query))
+
+
+def _owned(owners: list[str]) -> sa.CompoundSelect[Any]:
+    """Pairs of page and claim, without looking through all claims."""
+    joined = sa.join(performance_claims, pull_requests, _p.id == _c.pull_request_id)
+    places = (
+        (_c.page_id, performance_claims),
+        (_c.source_page_id, performance_claims),
+        (_p.page_id, joined),
+    )
+    return sa.union(
+        *(
+            sa.select(owner.label("owner"), _c.id)
+            .select_from(place)
+            .where(owner.in_(owners), _c.retired_at.is_(None))
+            for owner, place in places
+        )
+    )
+
+
+def _trust() -> sa.ColumnElement[int]:
+    return sa.case({status: place for place, status in enumerate(_BY_TRUST)}, value=_c.status)
+
+
+def claim_number(name: str) -> int | None:
+    """Return N of `N` or `claim:N`; None for anything else."""
+    match = _ID.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def explain(connection: sa.Connection, name: str) -> Found:
+    """Return why kwdb says what it says of a page, a pull request or `claim:N`.
+
+    Raises:
+        NotFoundError: there is nothing of this name.
+    """
+    number = claim_number(name)
+    return (
+        queries.explain(connection, name) if number is None else explain_claim(connection, number)
+    )
 
 
 def explain_claim(connection: sa.Connection, claim_id: int) -> Found:

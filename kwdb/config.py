@@ -7,6 +7,7 @@
 | `KWDB_GITHUB_API_URL` | `https://api.github.com`               | where the API is asked          |
 | `GITHUB_TOKEN`        | none                                   | token for the API; never stored |
 | `KWDB_CACHE_DIR`      | the user cache directory               | git mirrors                     |
+| `KWDB_MCP_TOKEN`      | none                                   | token that agents must show     |
 """
 
 import os
@@ -23,13 +24,14 @@ ENGINES = ("sqlite", "postgresql")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that comes from outside the program; `github_token` is left out of its repr."""
+    """Everything that comes from outside the program; tokens are left out of its repr."""
 
     database_url: str
     clone_base: str
     github_api_url: str
     cache_dir: Path
     github_token: str | None = field(default=None, repr=False)
+    mcp_token: str | None = field(default=None, repr=False)
 
 
 def load_settings() -> Settings:
@@ -46,6 +48,7 @@ def load_settings() -> Settings:
         ),
         cache_dir=Path(os.environ.get("KWDB_CACHE_DIR") or platformdirs.user_cache_dir("kwdb")),
         github_token=os.environ.get("GITHUB_TOKEN") or None,
+        mcp_token=os.environ.get("KWDB_MCP_TOKEN") or None,
     )
 
 

@@ -5,6 +5,7 @@ IMMEDIATE`, or a transaction-level advisory lock), so that keys may be handed ou
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +14,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from kwdb.errors import ConfigError, DatabaseError, SchemaVersionError, UserError
+from kwdb.errors import (
+    ConfigError,
+    DatabaseError,
+    QueryError,
+    SchemaVersionError,
+    UserError,
+)
 from kwdb.locks import exclusive
 from kwdb.sqlite import SCHEMA_REVISION, read_only_uri, url_path
 from kwdb.sqlite import complaint as known_complaint
 
 _BUSY_TIMEOUT_MS = 30_000
+_STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's machine, about a millisecond
 _WRITE_LOCK = 0x6B776462  # "kwdb"; any constant that no other program uses will do
 _WRITER_PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON")
 
@@ -48,7 +56,7 @@ def open_engine(url: str, *, read_only: bool = False) -> sa.Engine:
 
 
 def _other_engine(url: str) -> sa.Engine:
-    return sa.create_engine(url, execution_options={"kwdb_url": url})
+    return sa.create_engine(url, pool_pre_ping=True, execution_options={"kwdb_url": url})
 
 
 def _is_sqlite(url: str) -> bool:
@@ -58,10 +66,11 @@ def _is_sqlite(url: str) -> bool:
 def _sqlite_engine(url: str, read_only: bool) -> sa.Engine:
     path = sqlite_path(url)
     if path and read_only:
-        uri = read_only_uri(path)
+        # Opened anew each time: a server outlives the file, which a copy may replace.
         return sa.create_engine(
             "sqlite://",
-            creator=lambda: _connect_sqlite(uri, read_only=True),
+            creator=lambda: _connect_sqlite(read_only_uri(path), read_only=True),
+            poolclass=sa.NullPool,
             execution_options={"kwdb_url": url},
         )
     target = str(path) if path else ":memory:"
@@ -143,6 +152,27 @@ def read_transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
     """
     with explained(engine), engine.connect() as connection, connection.begin():
         yield connection
+
+
+@contextmanager
+def time_limit(connection: sa.Connection, seconds: float) -> Iterator[None]:
+    """End the statements of a reading transaction after so many seconds.
+
+    Raises:
+        QueryError: the time was over.
+    """
+    if connection.dialect.name == "sqlite":
+        raw: Any = connection.connection.driver_connection
+        end = time.monotonic() + seconds
+        raw.set_progress_handler(lambda: time.monotonic() > end, _STEPS_BETWEEN_CHECKS)
+    else:
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+    try:
+        yield
+    except sa.exc.DBAPIError as exc:
+        if not any(said in str(exc.orig) for said in ("interrupted", "statement timeout")):
+            raise
+        raise QueryError(f"the answer took over {seconds:g} s: narrow the question") from exc
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from kwdb.errors import QueryError
@@ -58,27 +59,48 @@ class Answer:
     rows: list[tuple[Any, ...]]
     is_complete: bool
 
+    def records(self) -> tuple[list[str], list[dict[str, Any]]]:
+        """Return distinct names of the columns, and each row as a dictionary."""
+        names = _distinct(self.columns)
+        return names, [dict(zip(names, row, strict=True)) for row in self.rows]
 
-def read_only_query(url: str, query: str, *, limit: int = 10_000, timeout_s: float = 30) -> Answer:
-    """Run one reading statement and return at most `limit` rows.
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What ends an answer: so many rows, seconds, or bytes of text."""
+
+    limit: int
+    timeout_s: float
+    max_bytes: int
+
+
+def read_only_query(
+    url: str,
+    query: str,
+    *,
+    limit: int = 10_000,
+    timeout_s: float = 30,
+    max_bytes: int = MAX_BYTES,
+) -> Answer:
+    """Run one reading statement and return at most `limit` rows or `max_bytes` of text.
 
     Raises:
         QueryError: the statement writes, is wrong, holds several statements, or took too long.
         DatabaseError: the database cannot be opened.
     """
     run = _ask_sqlite if url.startswith("sqlite") else _ask_postgres
-    return run(url, query, limit, timeout_s)
+    return run(url, query, Bounds(limit, timeout_s, max_bytes))
 
 
-def _ask_sqlite(url: str, query: str, limit: int, timeout_s: float) -> Answer:
+def _ask_sqlite(url: str, query: str, bounds: Bounds) -> Answer:
     connection = _open_sqlite(url)
     try:
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + bounds.timeout_s
         connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_CHECKS)
         connection.set_authorizer(_authorize)
-        return _fetch(connection.execute(query), limit)
+        return _fetch(connection.execute(query), bounds)
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as exc:
-        raise QueryError(_meaning(exc, timeout_s)) from exc
+        raise QueryError(_meaning(exc, bounds.timeout_s)) from exc
     finally:
         connection.close()
 
@@ -103,21 +125,30 @@ def _authorize(action: int, first: str | None, second: str | None, *_: str | Non
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
-def _fetch(cursor: sqlite3.Cursor, limit: int) -> Answer:
+def _fetch(cursor: sqlite3.Cursor, bounds: Bounds) -> Answer:
     if cursor.description is None:
         raise QueryError("the statement returns no rows: only queries are answered here")
-    return _take(cursor, _names(cursor), limit)
+    return _take(cursor, _names(cursor), bounds)
 
 
-def _take(found: Iterable[Sequence[Any]], names: tuple[str, ...], limit: int) -> Answer:
+def _take(found: Iterable[Sequence[Any]], names: tuple[str, ...], bounds: Bounds) -> Answer:
     rows: list[tuple[Any, ...]] = []
     size = 0
     for row in found:
         size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
-        if len(rows) == limit or size > MAX_BYTES:
+        if len(rows) == bounds.limit or size > bounds.max_bytes:
             return Answer(names, rows, False)
         rows.append(tuple(row))
     return Answer(names, rows, True)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Number the names that came before, `id` and `id_2`, so that a row loses none."""
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{place}" for place in count(2))
+        found.append(next(one for one in chain([name], numbered) if one not in found))
+    return found
 
 
 def _names(cursor: Any) -> tuple[str, ...]:
@@ -128,7 +159,7 @@ def _names(cursor: Any) -> tuple[str, ...]:
 def _meaning(error: Exception, timeout_s: float) -> str:
     said = str(error)
     if "interrupted" in said or "statement timeout" in said:
-        return f"the query took over {timeout_s:g} s: narrow it or raise --timeout"
+        return f"the query took over {timeout_s:g} s: narrow it or allow more time"
     if "authoriz" in said or "prohibited" in said or "read-only" in said:
         return f"only reading is allowed here ({said})"
     if "one statement" in said or "multiple commands" in said:
@@ -136,7 +167,7 @@ def _meaning(error: Exception, timeout_s: float) -> str:
     return f"the query failed: {said.splitlines()[0] if said else type(error).__name__}"
 
 
-def _ask_postgres(url: str, query: str, limit: int, timeout_s: float) -> Answer:
+def _ask_postgres(url: str, query: str, bounds: Bounds) -> Answer:
     import psycopg
 
     from kwdb.db import explained, open_engine
@@ -145,10 +176,10 @@ def _ask_postgres(url: str, query: str, limit: int, timeout_s: float) -> Answer:
     with explained(engine), engine.connect() as connection:
         raw: Any = connection.connection.driver_connection
         try:
-            _take_role(raw, timeout_s)
-            return _ask_cursor(raw, query, limit)
+            _take_role(raw, bounds.timeout_s)
+            return _ask_cursor(raw, query, bounds)
         except (psycopg.Error, ValueError) as exc:
-            raise QueryError(_meaning(exc, timeout_s)) from exc
+            raise QueryError(_meaning(exc, bounds.timeout_s)) from exc
         finally:
             connection.invalidate()
             engine.dispose()
@@ -167,9 +198,9 @@ def _take_role(raw: Any, timeout_s: float) -> None:
         raw.execute("SET LOCAL ROLE kwdb_reader")
 
 
-def _ask_cursor(raw: Any, query: str, limit: int) -> Answer:
+def _ask_cursor(raw: Any, query: str, bounds: Bounds) -> Answer:
     # `prepare` makes psycopg use the extended protocol, which refuses a second statement.
     raw.execute(f"DECLARE answer CURSOR FOR {query}", prepare=True)
     names = _names(raw.execute("FETCH 0 FROM answer"))
     with raw.cursor() as cursor:
-        return _take(cursor.stream(f"FETCH {limit + 1} FROM answer"), names, limit)
+        return _take(cursor.stream(f"FETCH {bounds.limit + 1} FROM answer"), names, bounds)

@@ -5,6 +5,7 @@ import re
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _CREDENTIALS = re.compile(r"//[^/\s@'\"]+@")
 _HOME = re.compile(r"""(?<![\w.])(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s"'`<>:,;)\]]+""")
+_SECTION = re.compile(r"^## ", re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 
 
@@ -34,6 +35,16 @@ def headings(markdown: str) -> str:
     """Return the texts of a Markdown document's `#` headings, one a line."""
     texts = (found.strip().rstrip("#").rstrip() for found in _HEADING.findall(markdown))
     return "\n".join(text for text in texts if text)
+
+
+def first_section(markdown: str, most: int) -> str:
+    """Return the first section of a Markdown document below its title, of `most` signs at most.
+
+    It is cut between lines. Without a section, the document itself counts as one.
+    """
+    starts = [match.start() for match in _SECTION.finditer(markdown)] or [0]
+    section = markdown[slice(*[*starts, None][:2])].strip()
+    return section if len(section) <= most else section[:most].rpartition("\n")[0].rstrip() + "\n…"
 
 
 def scrub(text: str) -> str:

@@ -22,6 +22,7 @@ from kwdb.cli import (
     grep,
     harvest,
     lines,
+    mcp,
     reading,
     refresh,
     triage,
@@ -74,6 +75,7 @@ app.command("extract")(lines.extract)
 app.command("check")(check.check)
 app.command("diagnose")(diagnose.diagnose)
 app.command("claims")(claims.claims)
+app.command("mcp")(mcp.mcp)
 app.command("triage")(triage.triage)
 app.command("bench")(bench.bench)
 app.command("bench-doctor")(bench.bench_doctor)

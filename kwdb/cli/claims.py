@@ -1,6 +1,5 @@
 """`kwdb claims`, and what `kwdb explain` says of one claim."""
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +9,6 @@ from kwdb.cli.output import JsonFlag, cell, note, print_fields, print_json, prin
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-_ID = re.compile(r"(?:claim:)?(\d+)")
 _SHOWN = "id gpu op dtype shape variant metric value unit_as_written baseline_value".split()
 _EXPLAINED = (
     "origin status status_reason status_by metric value_text value value_max unit_as_written "
@@ -28,6 +26,7 @@ def claims(
     status: Annotated[str | None, typer.Option(help="unreviewed, disputed …")] = None,
     origin: Annotated[str | None, typer.Option(help="reported, extracted or measured.")] = None,
     repo: Annotated[str | None, typer.Option(help="Repository slug or owner/name.")] = None,
+    page: Annotated[str | None, typer.Option(help="Page that makes or bears them.")] = None,
     best: Annotated[
         bool, typer.Option("--best", help="Only the best of each set of comparable figures.")
     ] = False,
@@ -41,7 +40,7 @@ def claims(
     from kwdb import claim_queries
     from kwdb.cli.reading import reading
 
-    filters = claim_queries.ClaimFilters(gpu, op, dtype, metric, status, origin, repo)
+    filters = claim_queries.ClaimFilters(gpu, op, dtype, metric, status, origin, repo, page)
     ask = claim_queries.best_claims if best else claim_queries.list_claims
     with reading() as connection:
         total, found = ask(connection, filters, limit=limit)
@@ -62,12 +61,6 @@ def _short(value: Any, name: str) -> str:
     text = cell(value)
     most = 60 if name == "source_url" else 28
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def claim_id(name: str) -> int | None:
-    """Return N of `N` or `claim:N`; None for anything else."""
-    match = _ID.fullmatch(name)
-    return int(match[1]) if match else None
 
 
 def explain_claim(connection: "Connection", key: int, *, as_json: bool) -> None:

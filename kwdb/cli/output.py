@@ -3,27 +3,19 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated, Any
 
 import typer
+
+from kwdb.jsonable import as_json
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 def print_json(document: Any) -> None:
     """Print one JSON document; times as ISO 8601 with Z, bytes as hex."""
-    typer.echo(json.dumps(document, ensure_ascii=False, indent=1, default=_as_json))
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    return float(value) if hasattr(value, "as_integer_ratio") else str(value)
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=1, default=as_json))
 
 
 def note(message: str) -> None:
@@ -37,7 +29,7 @@ def cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:g}" if abs(value) < 1e15 else repr(value)
-    text = _as_json(value) if isinstance(value, (date, bytes)) else str(value)
+    text = as_json(value) if isinstance(value, (date, bytes)) else str(value)
     return " ".join(str(text).split())
 
 
@@ -71,7 +63,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def _csv_value(value: Any) -> Any:
-    return _as_json(value) if isinstance(value, (date, bytes)) else value
+    return as_json(value) if isinstance(value, (date, bytes)) else value
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:

@@ -1,11 +1,10 @@
 """Commands that read: search, show, resolve, explain, status, sql."""
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date, datetime
-from itertools import chain, count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -203,9 +202,10 @@ def explain(
     Examples: kwdb explain pr-vllm-20646 · kwdb explain claim:17
     """
     from kwdb import queries
+    from kwdb.claim_queries import claim_number
 
     with reading() as connection:
-        if (key := claims.claim_id(name)) is not None:
+        if (key := claim_number(name)) is not None:
             return claims.explain_claim(connection, key, as_json=as_json)
         found = queries.explain(connection, name)
     if as_json:
@@ -270,8 +270,7 @@ def sql(
 
     answer = read_only_query(load_settings().database_url, query, limit=limit, timeout_s=timeout)
     if as_json or form is Format.json:
-        names = _distinct(answer.columns)
-        rows = [dict(zip(names, row, strict=True)) for row in answer.rows]
+        names, rows = answer.records()
         print_json({"columns": names, "rows": rows, "is_complete": answer.is_complete})
     elif form is Format.csv:
         print_csv(answer.columns, answer.rows)
@@ -281,12 +280,3 @@ def sql(
         print_table(answer.columns, answer.rows)
     if not answer.is_complete:
         note(f"cut at {len(answer.rows)} rows: raise --limit or narrow the query")
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Number the names that came before, `id` and `id_2`, so that a row loses none."""
-    found: list[str] = []
-    for name in names:
-        numbered = (f"{name}_{place}" for place in count(2))
-        found.append(next(one for one in chain([name], numbered) if one not in found))
-    return found

@@ -12,8 +12,10 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kwdb.db import open_reader, read_transaction
+from kwdb.db import open_reader, read_transaction, write_transaction
 from kwdb.diagnosis import diagnose
+from kwdb.models import corpora, page_links, page_versions, pages
+from kwdb.store.harvest import now
 
 # The lines of KernelWiki's diagnosis table, and other ways to say them.
 MEANT = {
@@ -46,7 +48,7 @@ def connection(
         url = f"sqlite:///{source}"
     else:
         server = request.getfixturevalue("postgres_server")
-        url = server.create("diagnosed", source)
+        url = server.create(f"diagnosed_{os.urandom(4).hex()}", source)
     engine = open_reader(url)
     with read_transaction(engine) as connection:
         yield connection
@@ -80,6 +82,73 @@ def test_the_nearest_symptom_is_spelt_alike(connection: sa.Connection) -> None:
     assert "occupancy is low" in diagnose(connection, "ocpncy iz lo")["nearest_symptoms"]
 
 
+def test_the_nearest_symptoms_share_words_before_they_look_alike(
+    connection: sa.Connection,
+) -> None:
+    found = diagnose(connection, "the token of a friend")
+    assert found["total"] == 0
+    assert "experts get uneven token counts" in found["nearest_symptoms"]
+    assert found["nearest_symptoms"][0].count("token") == 1
+    assert "pattern-tail-effect" in {one["id"] for one in found["known_patterns"]}
+
+
+def test_a_pattern_says_how_to_confirm_it_and_who_has_shown_each_technique(
+    connection: sa.Connection,
+) -> None:
+    pattern = diagnose(connection, "memory bandwidth bound")["patterns"][0]
+    assert pattern["confirm"].startswith("## Confirm it\n")
+    shown = {one["id"]: one["pull_requests"] for one in pattern["techniques"]}
+    cited = shown["technique-vectorized-loads"][1]
+    assert (cited["id"], cited["basis"]) == ("pr-vllm-5396", "cited")
+    assert all(len(one) <= 3 for one in shown.values())
+
+
+def test_no_computed_roof_counts_as_a_figure(connection: sa.Connection) -> None:
+    for text in ("register spills", "memory bandwidth bound"):
+        for kernel in diagnose(connection, text)["patterns"][0]["kernels"]:
+            assert not any("speed" in claim.get("op", "") for claim in kernel["claims"])
+
+
+def test_landed_pull_requests_of_the_tag_follow_those_cited(world: sa.Connection) -> None:
+    pattern = diagnose(world, "shared memory bank conflicts")["patterns"][0]
+    showing = pattern["techniques"][0]["pull_requests"]
+    assert showing[0]["basis"] == "cited"
+    tagged = [one for one in showing if one["basis"] == "exact"]
+    assert [(one["id"], one["landed_state"]) for one in tagged] == [("pr-kernels-2", "landed")]
+    assert "swizzle" in tagged[0]["evidence"].casefold()
+    claim = tagged[0]["claims"][0]
+    assert (claim["value"], claim["status"]) == (1.4, "unreviewed")
+    assert claim["source_url"] == "https://github.com/acme/kernels/pull/2"
+
+
+def test_patterns_of_an_imported_corpus_count_too(engine: sa.Engine) -> None:
+    with write_transaction(engine) as connection:
+        corpus = {"id": 77, "name": "fork", "kind": "import", "imported_at": now()}
+        connection.execute(sa.insert(corpora), corpus)
+        _import_pattern(connection, "pattern-quokka", 9_001, ["quokka-storm"], 77)
+        _import_pattern(connection, "pattern-tail-effect", None, ["marsupial drift"], 77)
+        link = {"id": 99_001, "page_id": "pattern-quokka", "corpus_id": 77, "position": 0}
+        link |= {"kind": "candidate_techniques", "target": "technique-swizzling"}
+        connection.execute(sa.insert(page_links), link)
+    with read_transaction(engine) as connection:
+        pattern = diagnose(connection, "a quokka storm at night")["patterns"][0]
+        assert pattern["id"] == "pattern-quokka"
+        assert [one["id"] for one in pattern["techniques"]] == ["technique-swizzling"]
+        drift = diagnose(connection, "marsupial drift")["patterns"][0]
+        assert (drift["id"], len(drift["techniques"]) > 2) == ("pattern-tail-effect", True)
+
+
+def _import_pattern(
+    connection: sa.Connection, id_: str, pk: int | None, symptoms: list[str], corpus: int
+) -> None:
+    if pk:
+        page = {"pk": pk, "id": id_, "type": "wiki-pattern", "title": id_, "is_retired": False}
+        connection.execute(sa.insert(pages), page | {"served_from": corpus})
+    version = {"id": 9_000 + len(id_), "page_id": id_, "corpus_id": corpus, "path": f"{id_}.md"}
+    version |= {"front_matter": {"symptoms": symptoms}, "body": b"## Symptom", "body_sha256": ""}
+    connection.execute(sa.insert(page_versions), version | {"captured_at": now()})
+
+
 @given(st.text(max_size=300))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -102,5 +171,11 @@ def test_the_command_answers_people_and_programs(
 
     assert json.loads(run("last", "wave", "--json"))["patterns"][0]["id"] == "pattern-tail-effect"
     shown = run("memory bandwidth bound")
-    for wanted in ("[pattern-memory-bound]", "technique-cache-policy", "22.392us", "(supported"):
+    for wanted in (
+        "[pattern-memory-bound]",
+        "technique-cache-policy",
+        "22.392us",
+        "supported",
+        "First, confirm it",
+    ):
         assert wanted in shown
