@@ -8,7 +8,7 @@ topic.
 import re
 import string
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,7 +21,7 @@ from ingest.classify.rules import Rule, tag_tables
 from ingest.classify.texts import MAX_TITLE, quieted
 from kwdb.records import Change, Evidence
 
-_LINES_PER_MENTION, _PATHS_PER_MENTION, _FILES_OF_RELEASE = 700, 50, 20
+_LINES_PER_MENTION, _PATHS_PER_MENTION = 700, 50
 _REACH = 300  # characters of a line that are read on either side of a literal
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -55,7 +55,8 @@ def _candidates(where: str, lowered: str) -> Iterator[tuple[int, str, Rule, list
 
 def find_matches(change: Change, files: tuple[FileDiff, ...] | None) -> list[Match]:
     """Return every rule that matches `change`, at most once for each place."""
-    return [*_text_matches(change), *_path_matches(change), *_diff_matches(files or ())]
+    sizes = None if files is None else {file.path: len(file.lines) for file in files}
+    return [*_text_matches(change), *_path_matches(change, sizes), *_diff_matches(files or ())]
 
 
 def _search(fragments: list[Fragment], text: str, lowered: str) -> Iterator[re.Match[str]]:
@@ -136,7 +137,8 @@ def _path_hits(path: str) -> tuple[tuple[int, str], ...]:
     return tuple(hits)
 
 
-def _path_matches(change: Change) -> Iterator[Match]:
+def _path_matches(change: Change, sizes: Mapping[str, int] | None) -> Iterator[Match]:
+    """`sizes` are the changed lines of each file: two lines in persistent.cuh are another topic."""
     paths = sorted(speaking(change.paths))
     found: dict[int, list[tuple[str, str]]] = {}
     for path in paths:
@@ -146,6 +148,9 @@ def _path_matches(change: Change) -> Iterator[Match]:
     for number, hits in sorted(found.items()):
         (facet, rule), (text, path) = _rules()[number], hits[0]
         weight = rule.places["path"] * min(1.0, (len(hits) + 0.5) / needed)
+        if sizes is not None and rule.file_lines:
+            text, path = max(hits, key=lambda hit: sizes.get(hit[1], 0))
+            weight *= min(1.0, sizes.get(path, 0) / rule.file_lines)
         yield Match(rule, facet, weight, Evidence("path", text, path=path))
 
 
@@ -154,12 +159,11 @@ def _diff_matches(files: Iterable[FileDiff]) -> Iterator[Match]:
     lines = [(line, file.path) for file in code for line in file.lines if not is_comment(line)]
     text = "\n".join(line.text for line, _ in lines)
     lowered, starts = _lowered(text), _starts(lines)
-    passing = _passing_mentions(len(lines), len(code))
     for _, facet, rule, fragments in _candidates("diff", lowered):
         weight = rule.places["diff"]
         hits = sorted(_hit_lines(rule, _search(fragments, text, lowered), text, starts).items())
         if hits:
-            needed = rule.lines + passing
+            needed = rule.lines + _passing_mentions(len(lines), len(code), rule.spread)
             count = _new_lines(rule, [lines[number][0].sign for number, _ in hits])
             line, path = lines[hits[0][0]]
             evidence = Evidence("diff", hits[0][1], line=line.number, path=path)
@@ -167,9 +171,9 @@ def _diff_matches(files: Iterable[FileDiff]) -> Iterator[Match]:
                 yield Match(rule, facet, weight * min(1.0, count / needed), evidence)
 
 
-def _passing_mentions(lines: int, files: int) -> int:
-    """Mentions to discount in a diff of many lines; in full where it spreads over many files."""
-    return int(max(0, lines - 500) / _LINES_PER_MENTION * min(1.0, files / _FILES_OF_RELEASE))
+def _passing_mentions(lines: int, files: int, spread: int) -> int:
+    """Mentions to discount in a diff of many lines; in full where it has `spread` files."""
+    return int(max(0, lines - 500) / _LINES_PER_MENTION * min(1.0, files / spread))
 
 
 def _new_lines(rule: Rule, signs: list[str]) -> float:
