@@ -23,9 +23,9 @@ TAG_FILES = ("architectures", "hardware", "techniques", "kernels", "languages")
 class Rule:
     """One row of a table: what it looks for, where, and what a match there weighs.
 
-    `lines` changed lines of a diff give the full weight, in long diffs of `spread` files more; a line that was rewritten around the
-    token counts `rewritten`. A path gives the full weight where `file_lines` of its file change,
-    if they are known. A line counts if it matches `context` and does not match `unless`.
+    `lines` changed lines give the full weight, in long diffs of `spread` files more; one that was
+    rewritten around the token counts `rewritten`. A path gives it where `file_lines` of its file
+    change, if they are known. A line counts if it matches `context` and does not match `unless`.
     """
 
     key: str
