@@ -17,7 +17,7 @@ from kwdb.errors import UnknownValueError, UserError
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from ingest.harvest import Options
+    from ingest.job import Options
 
 _FULL_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -43,7 +43,7 @@ def ingest(
 
     Examples: kwdb ingest vllm · kwdb ingest all --no-api · kwdb ingest NVIDIA/cccl
     """
-    from ingest.harvest import Options
+    from ingest.job import Options
     from kwdb.db import open_writer
 
     started = time.monotonic()
@@ -102,7 +102,8 @@ def _with_hint(error: UserError, settings: Settings) -> str:
 def _harvest_one(
     engine: "Engine", settings: Settings, row: dict[str, Any], options: "Options"
 ) -> dict[str, Any]:
-    from ingest.harvest import Job, harvest
+    from ingest.harvest import harvest
+    from ingest.job import Job
     from kwdb.db import explained, read_transaction
     from kwdb.queries import repository_names
     from kwdb.store.verdicts import RepositoryRow
