@@ -189,6 +189,7 @@ def own_diff(remote: Path, *revisions: str) -> bytes:
         "-r",
         "-p",
         "-U0",
+        "--full-index",
         "--no-renames",
         "--root",
         "--no-commit-id",
