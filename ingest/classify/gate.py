@@ -56,6 +56,10 @@ class Gate:
         where: defaultdict[int, list[int]] = defaultdict(list)
         split, known = _WORD.findall, self._known
         telling = self._telling(set(split("\n".join(lines))))
+        if not telling:
+            return {}
+        if len(lines) == 1:
+            return {part: [0] for word in telling for part in known[word]}
         for number, line in enumerate(lines):
             for word in telling.intersection(split(line)):
                 for part in known[word]:
