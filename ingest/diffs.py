@@ -1,7 +1,7 @@
 """Changed lines of landed pull requests from a mirror without blobs.
 
     list    the blobs of the commits, from the raw log
-    bring   those that the mirror lacks, 5,000 a round trip; never one by one
+    bring   those that the mirror lacks, 50,000 a round trip; never one by one
     read    all patches in one stream, cut at a size per file and per commit
 
 A patch is read, classified and forgotten; what is stored is evidence.
@@ -17,7 +17,7 @@ from ingest.git import fetch_objects, present_objects, stream_log, stream_patche
 from kwdb.errors import IngestError
 
 MAX_COMMIT, MAX_FILE = 2 << 20, 512 << 10
-_BATCH = 5_000
+_BATCH = 50_000
 _SHA = re.compile(rb"[0-9a-f]{40,64}\n")
 _SUBMODULE = b"160000"
 

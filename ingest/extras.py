@@ -21,7 +21,7 @@ from kwdb.store.pulls import due_for_extras, store_extras
 from kwdb.store.rows import Row
 
 if TYPE_CHECKING:
-    from ingest.harvest import Job
+    from ingest.job import Job
 
 STAGE = "extras"
 _BATCH = 1_000

@@ -309,8 +309,8 @@ def stream_patches(mirror: Path, pairs: Iterable[str]) -> Iterator[bytes]:
         wanted.write("".join(f"{pair}\n" for pair in pairs).encode())
         wanted.seek(0)
         command = _command(
-            "diff-tree", "--stdin", "--root", "--always", "-r", "-p", "-U0", "-m", "--no-renames",
-            "--no-ext-diff", "--no-textconv",
+            "diff-tree", "--stdin", "--root", "--always", "-r", "-p", "-U0", "-m", "--full-index",
+            "--no-renames", "--no-ext-diff", "--no-textconv",
             directory=mirror,
         )  # fmt: skip
         with _child(command, stdin=wanted, stdout=subprocess.PIPE, stderr=said) as child:

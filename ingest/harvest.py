@@ -15,93 +15,34 @@ A stage that was killed leaves whole batches behind and goes on after them. What
 branch no longer has is marked, never deleted.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import date
 from functools import partial
-from itertools import islice
-from pathlib import Path
-from typing import Any, TypeVar
-
-import sqlalchemy as sa
+from typing import Any
 
 from ingest.claims.stage import extract_stage
-from ingest.classify import classify, ruleset
-from ingest.diffs import bring_blobs, list_needed, read_patches
+from ingest.decisions import classify_new, classify_with_diffs
 from ingest.extras import read_extras
 from ingest.git import RemoteRefs, first_parent_shas, list_remote, update_mirror
-from ingest.github.client import GitHub
 from ingest.gitlog import read_commits
+from ingest.job import BATCH, Job, Options, batches
 from ingest.landing import LANDING
 from ingest.linker import LINKER, History, link
 from ingest.pulls import read_pulls
 from ingest.reconcile import reconcile, settle_pull_requests
-from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
 from kwdb.errors import IngestError, UserError
 from kwdb.locks import exclusive
-from kwdb.records import Change, CommitRecord, LinkRecord, Verdict
+from kwdb.records import CommitRecord, LinkRecord
 from kwdb.store import harvest as store
 from kwdb.store.gaps import gap_reasons
-from kwdb.store.verdicts import (
-    WITH_DIFFS,
-    RepositoryRow,
-    due_for_classification,
-    due_for_diffs,
-    store_verdicts,
-    tag_keys,
-)
-
-T = TypeVar("T")
-Report = Callable[[str, int, int | None], None]
-"""Called with a stage, what it has done and, where known, the total."""
-
-BATCH = 2_000
-_DIFFS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a person may ask of a harvest; `since` reads nothing before that day, this time.
-
-    Without `git` neither remote nor mirror is touched: the API's half alone.
-    """
-
-    since: date | None = None
-    full: bool = False
-    command: str = "ingest"
-    diffs: bool = False
-    git: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One repository being harvested."""
-
-    engine: sa.Engine
-    settings: Settings
-    repository: RepositoryRow
-    names: frozenset[str]
-    options: Options
-    report: Report
-    say: Callable[[str], None] = lambda _message: None
-    client: GitHub | None = None
-    former_names: tuple[str, ...] = ()
-
-    @property
-    def url(self) -> str:
-        """Where the repository is cloned from."""
-        return f"{self.settings.clone_base}/{self.repository.full_name}"
-
-    @property
-    def mirror(self) -> Path:
-        """Where its mirror lies."""
-        return self.settings.cache_dir / "mirrors" / f"{self.repository.full_name}.git"
 
 
 def harvest(job: Job) -> dict[str, Any]:
     """Run all stages for one repository and return their counts.
+
+    The status is `incomplete` where something was asked for and could not be read; `message`
+    says what.
 
     Raises:
         UserError: the remote, the mirror or the database cannot be used, or another harvest of
@@ -125,12 +66,13 @@ def harvest(job: Job) -> dict[str, Any]:
 
 
 def _missing(job: Job, stages: dict[str, dict[str, Any]]) -> str | None:
-    """Say what the API's stages could not read; None where nothing is missing."""
-    if not any(counts.get("gaps") for counts in stages.values()):
-        return None
-    with read_transaction(job.engine) as connection:
-        reasons = gap_reasons(connection, job.repository.id)
-    return f"{len(reasons)} {'gap' if len(reasons) == 1 else 'gaps'}: {reasons[0]}"
+    """Say what the API's stages or the diffs could not read; None where nothing is missing."""
+    missing = [counts["failed"] for counts in stages.values() if "failed" in counts]
+    if any(counts.get("gaps") for counts in stages.values()):
+        with read_transaction(job.engine) as connection:
+            reasons = gap_reasons(connection, job.repository.id)
+        missing.append(f"{len(reasons)} {'gap' if len(reasons) == 1 else 'gaps'}: {reasons[0]}")
+    return "; ".join(missing) or None
 
 
 def _adopt_mirror(job: Job) -> None:
@@ -150,14 +92,14 @@ def _run_stages(job: Job) -> dict[str, dict[str, Any]]:
     stages = _run_git_stages(job) if job.options.git else {}
     if job.client:
         stages["pulls"] = read_pulls(job, job.client)
-    stages["classify"] = _classify(job)
+    stages["classify"] = classify_new(job)
     if job.client and job.client.has_token:
         stages["extras"] = read_extras(job, job.client)
         # A commit that closed a pull request may have landed it.
-        stages["classify"] = _sum(stages["classify"], _classify(job))
+        stages["classify"] = _sum(stages["classify"], classify_new(job))
     stages["reconcile"] = reconcile(job)
     if job.options.diffs:
-        stages["diffs"] = _try_diffs(job)
+        stages["diffs"] = classify_with_diffs(job)
     stages["extract"] = extract_stage(job.engine, job.repository, job.report)
     return stages
 
@@ -238,7 +180,7 @@ def _fills_a_gap(shas: Sequence[str], known: Mapping[str, bool]) -> bool:
 def _store_commits(job: Job, missing: Sequence[str]) -> tuple[int, int]:
     keys, done, written = store.PathKeys(), 0, 0
     wanted = filter(partial(_is_wanted, job.options), read_commits(job.mirror, missing))
-    for batch in _batches(wanted, BATCH):
+    for batch in batches(wanted, BATCH):
         with write_transaction(job.engine) as connection:
             written += store.store_commits(connection, job.repository.id, batch, keys)
         done += len(batch)
@@ -248,12 +190,6 @@ def _store_commits(job: Job, missing: Sequence[str]) -> tuple[int, int]:
 
 def _is_wanted(options: Options, commit: CommitRecord) -> bool:
     return options.since is None or commit.committed_at.date() >= options.since
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    stream = iter(items)
-    while batch := list(islice(stream, size)):
-        yield batch
 
 
 def _mark(job: Job, vanished: Sequence[str], returned: Sequence[str]) -> None:
@@ -281,7 +217,7 @@ def _link(job: Job, refs: RemoteRefs) -> dict[str, Any]:
     history = History(job.names, job.repository.landing, refs.pull_heads)
     _remember(job, history, earlier)
     linked = written = 0
-    for batch in _batches(due, BATCH):
+    for batch in batches(due, BATCH):
         written += _store_links(job, history, batch, numbers, version)
         linked += len(batch)
         job.report("link", linked, len(due))
@@ -299,7 +235,7 @@ def _branch_order(job: Job, refs: RemoteRefs, last: str | None) -> tuple[list[in
 
 
 def _remember(job: Job, history: History, keys: Sequence[int]) -> None:
-    for batch in _batches(keys, BATCH):
+    for batch in batches(keys, BATCH):
         with read_transaction(job.engine) as connection:
             links = store.read_links(connection, batch)
             found = store.read_commits(connection, [key for key in batch if key in links])
@@ -330,89 +266,3 @@ def _store_links(
         settle_pull_requests(connection, touched, job.repository.landing)
         store.set_cursor(connection, repository, "link", batch[-1][1].sha, version)
     return written
-
-
-def _classify(job: Job) -> dict[str, Any]:
-    """Decide on every pull request that the present rules have not seen."""
-    rules = ruleset()
-    counts: dict[str, Any] = {"include": 0, "exclude": 0, "defer": 0, "rows_written": 0}
-    with read_transaction(job.engine) as connection:
-        keys = tag_keys(connection)
-    after = done = 0
-    while True:
-        with read_transaction(job.engine) as connection:
-            due = due_for_classification(connection, job.repository.id, rules, BATCH, after)
-        if not due:
-            return counts
-        judged = [(row, classify(change_of(job.repository, row))) for row in due]
-        with write_transaction(job.engine) as connection:
-            counts["rows_written"] += store_verdicts(
-                connection, job.repository, judged, rules, keys
-            )
-        for _, verdict in judged:
-            counts[verdict.decision] += 1
-        after, done = due[-1]["id"], done + len(due)
-        job.report("classify", done, None)
-
-
-def _try_diffs(job: Job) -> dict[str, Any]:
-    """Run the last stage; what it lacks does not undo what the stages before it stored."""
-    try:
-        return _classify_diffs(job)
-    except IngestError as exc:
-        return {"failed": f"changed lines not read: {exc}; run it again to read them"}
-
-
-def _classify_diffs(job: Job) -> dict[str, Any]:
-    """Decide again, with changed lines, on what these rules kept or deferred without them."""
-    with read_transaction(job.engine) as connection:
-        keys = tag_keys(connection)
-    shas = [row["shas"] for batch in _due_for_diffs(job) for row in batch]
-    needed = list_needed(job.mirror, (sha for one in shas for sha in one))
-    count = len(needed.missing)
-    job.say(f"{job.repository.slug}: {count} blobs to download for {len(shas)} pull requests")
-    counts: dict[str, Any] = {"pull_requests": len(shas), "blobs": count}
-    counts |= {"fetches": bring_blobs(job.mirror, needed.missing), "rows_written": 0}
-    done = 0
-    for batch in (part for due in _due_for_diffs(job) for part in _batches(due, _DIFFS)):
-        judged = list(_judge_diffs(job, batch, needed.parents))
-        with write_transaction(job.engine) as connection:
-            counts["rows_written"] += store_verdicts(
-                connection, job.repository, judged, ruleset() + WITH_DIFFS, keys
-            )
-        done += len(batch)
-        job.report("diffs", done, len(shas))
-    return counts
-
-
-def _due_for_diffs(job: Job) -> Iterator[list[dict[str, Any]]]:
-    after = 0
-    while True:
-        with read_transaction(job.engine) as connection:
-            due = due_for_diffs(connection, job.repository.id, ruleset(), BATCH, after)
-        if not due:
-            return
-        yield due
-        after = due[-1]["id"]
-
-
-def _judge_diffs(
-    job: Job, batch: Sequence[dict[str, Any]], parents: dict[str, str]
-) -> Iterator[tuple[dict[str, Any], Verdict]]:
-    shas = [sha for row in batch for sha in row["shas"]]
-    patches = read_patches(job.mirror, shas, parents)
-    for row in batch:
-        texts = [text for _, text in islice(patches, len(row["shas"]))]
-        yield row, classify(replace(change_of(job.repository, row), diff="".join(texts)))
-
-
-def change_of(repository: RepositoryRow, row: dict[str, Any]) -> Change:
-    """Return a row of `due_for_classification` as the classifier reads it, without a diff."""
-    return Change(
-        repo=repository.full_name,
-        number=row["number"],
-        title=row["title"] or "",
-        body=row["body"] or "",
-        paths=tuple(row["paths"]),
-        labels=tuple(row["labels"]),
-    )

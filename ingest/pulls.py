@@ -35,7 +35,7 @@ from kwdb.store import harvest as store
 from kwdb.store.pulls import identify_repository, store_pull_requests
 
 if TYPE_CHECKING:
-    from ingest.harvest import Job
+    from ingest.job import Job
 
 STAGE = "pulls"
 _VERSION = "1"

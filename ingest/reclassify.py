@@ -8,7 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingest.classify import classify, ruleset
-from ingest.harvest import BATCH, change_of
+from ingest.decisions import change_of
+from ingest.job import BATCH
 from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
 from kwdb.locks import exclusive

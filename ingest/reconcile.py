@@ -13,7 +13,7 @@ from kwdb.store.pulls import read_words, renew_api_links
 from kwdb.store.rows import chunks
 
 if TYPE_CHECKING:
-    from ingest.harvest import Job
+    from ingest.job import Job
 
 _BATCH = 2_000
 _CLOSED_BY_COMMIT = frozenset({"pytorch"})

@@ -5,13 +5,12 @@ context lines      never read
 +  new line        kept, unless the same text is removed elsewhere
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedLine:
+class ChangedLine(NamedTuple):
     """One added or removed line: its number in the diff text, sign and text without the sign."""
 
     number: int
@@ -37,7 +36,7 @@ def read_diff(diff: str) -> tuple[FileDiff, ...]:
     files = list(_files(diff))
     moved = _moved(files)
     return tuple(
-        FileDiff(f.path, tuple(x for x in f.lines if x.text.strip() not in moved), f.is_removed)
+        FileDiff(f.path, tuple([x for x in f.lines if x[2].strip() not in moved]), f.is_removed)
         for f in files
     )
 
@@ -46,14 +45,16 @@ def _files(diff: str) -> Iterator[FileDiff]:
     path, is_removed, in_hunk = "", False, False
     lines: list[ChangedLine] = []
     for number, line in enumerate(diff.split("\n"), 1):
-        if line.startswith("diff --git "):
+        sign = line[:1]
+        if sign == "+" or sign == "-":
+            if in_hunk:
+                lines.append(ChangedLine(number, sign, line[1:]))
+        elif sign == "@":
+            in_hunk = in_hunk or line.startswith("@@")
+        elif line.startswith("diff --git "):
             if path:
                 yield FileDiff(path, tuple(lines), is_removed)
             path, lines, is_removed, in_hunk = _path(line), [], False, False
-        elif line.startswith("@@"):
-            in_hunk = True
-        elif in_hunk and line[:1] in ("+", "-"):
-            lines.append(ChangedLine(number, line[0], line[1:]))
         elif line.startswith("deleted file mode"):
             is_removed = True
     if path:
@@ -65,8 +66,6 @@ def _path(header: str) -> str:
 
 
 def _moved(files: list[FileDiff]) -> frozenset[str]:
-    sides: dict[str, Counter[str]] = {"+": Counter(), "-": Counter()}
-    for file in files:
-        for line in file.lines:
-            sides[line.sign][line.text.strip()] += 1
-    return frozenset(text for text in sides["+"] if text in sides["-"])
+    added = {text.strip() for file in files for _, sign, text in file.lines if sign == "+"}
+    removed = {text.strip() for file in files for _, sign, text in file.lines if sign == "-"}
+    return frozenset(added & removed)

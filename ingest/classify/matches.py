@@ -6,24 +6,22 @@ topic.
 """
 
 import re
-import string
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 
-from ingest.classify.diff import ChangedLine, FileDiff
+from ingest.classify.diff import FileDiff
 from ingest.classify.edits import is_comment
 from ingest.classify.gate import Gate
 from ingest.classify.paths import is_silent, speaking
-from ingest.classify.patterns import Fragment
 from ingest.classify.rules import Rule, tag_tables
 from ingest.classify.texts import MAX_TITLE, quieted
-from kwdb.records import Change, Evidence
+from kwdb.records import PLACES, Change, Evidence
 
-_LINES_PER_MENTION, _PATHS_PER_MENTION, _FILES_OF_RELEASE = 700, 50, 20
-_REACH = 300  # characters of a line that are read on either side of a literal
-_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_LINES_PER_MENTION, _PATHS_PER_MENTION = 700, 50
+MAX_LINE = 4_000  # characters of one line
+_REACH = 300  # characters on either side of a match where `unless` and `context` look
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,50 +39,45 @@ def _rules() -> tuple[tuple[str, Rule], ...]:
     return tuple((table.facet, rule) for table in tag_tables() for rule in table.rules)
 
 
-@lru_cache(maxsize=1)
-def _gate() -> Gate:
-    return Gate([rule for _, rule in _rules()])
-
-
-def _candidates(where: str, lowered: str) -> Iterator[tuple[int, str, Rule, list[Fragment]]]:
-    for number, fragments in _gate().candidates(lowered):
-        facet, rule = _rules()[number]
-        if where in rule.places:
-            yield number, facet, rule, fragments
+@lru_cache(maxsize=len(PLACES))
+def _gate(where: str) -> tuple[Gate, tuple[int, ...]]:
+    """The gate of the rules that read `where`, and their numbers."""
+    numbers = tuple(at for at, (_, rule) in enumerate(_rules()) if where in rule.places)
+    return Gate([_rules()[number][1] for number in numbers]), numbers
 
 
 def find_matches(change: Change, files: tuple[FileDiff, ...] | None) -> list[Match]:
     """Return every rule that matches `change`, at most once for each place."""
-    return [*_text_matches(change), *_path_matches(change), *_diff_matches(files or ())]
+    sizes = None if files is None else {file.path: len(file.lines) for file in files}
+    return [*_text_matches(change), *_path_matches(change, sizes), *_diff_matches(files or ())]
 
 
-def _search(fragments: list[Fragment], text: str, lowered: str) -> Iterator[re.Match[str]]:
-    for fragment in fragments:
-        find = fragment.regex.finditer
-        for start, end in _windows(fragment.literal, lowered):
-            for match in find(text, start, end):
-                if match.end() < end or not text[end : end + 1].isalnum():
-                    yield match
+def _hits(where: str, lines: list[str]) -> Iterator[tuple[int, list[tuple[int, re.Match[str]]]]]:
+    """Each rule that matches, by number, with the lines it stands on and the first match there.
+
+    Of a line no more than MAX_LINE characters are read: what goes on beyond is data.
+    """
+    gate, numbers = _gate(where)
+    cut = [line if len(line) <= MAX_LINE else line[:MAX_LINE] for line in lines]
+    for position, fragments in gate.candidates(cut):
+        rule = _rules()[numbers[position]][1]
+        hits: dict[int, re.Match[str]] = {}
+        for fragment, candidates in fragments:
+            for at in candidates:
+                if at not in hits and (match := _first(rule, fragment.regex, cut[at])):
+                    hits[at] = match
+        if hits:
+            yield numbers[position], list(hits.items())
 
 
-def _windows(literal: str, lowered: str) -> Iterator[tuple[int, int]]:
-    """The stretches of lines around each `literal`: only there can its fragment match."""
-    at, length = lowered.find(literal), len(lowered)
-    while at >= 0:
-        low = at - _REACH if at > _REACH else 0
-        start = lowered.rfind("\n", low, at) + 1 or low
-        high = at + _REACH
-        end = lowered.find("\n", at, high)
-        if end < 0:
-            end = high if high < length else length
-        yield start, end
-        at = lowered.find(literal, end if end > at else at + 1)
-
-
-def _lowered(text: str) -> str:
-    """Lower case with every offset kept: a few letters become two when lowered (İ)."""
-    lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text.translate(_LOWER)
+def _first(rule: Rule, regex: re.Pattern[str], line: str) -> re.Match[str] | None:
+    """The first match on `line` that the rule admits."""
+    if rule.unless is None and rule.context is None:
+        return regex.search(line)
+    for match in regex.finditer(line):
+        if _admits(rule, line[max(0, match.start() - _REACH) : match.end() + _REACH]):
+            return match
+    return None
 
 
 def _admits(rule: Rule, line: str) -> bool:
@@ -94,49 +87,23 @@ def _admits(rule: Rule, line: str) -> bool:
 
 
 def _text_matches(change: Change) -> Iterator[Match]:
-    body = quieted(change.body)
-    for where, text, shown in (
-        ("title", change.title[:MAX_TITLE], change.title),
-        ("body", body, change.body),
-    ):
-        lowered = _lowered(text)
-        for _, facet, rule, fragments in _candidates(where, lowered):
-            found = _in_text(rule, _search(fragments, text, lowered), text)
-            if found is not None:
-                yield Match(rule, facet, rule.places[where], _text_evidence(where, shown, found))
-
-
-def _text_evidence(where: str, text: str, match: re.Match[str]) -> Evidence:
-    line = text.count("\n", 0, match.start()) + 1 if where == "body" else None
-    return Evidence(where, text[match.start() : match.end()], line=line)
-
-
-def _in_text(rule: Rule, found: Iterator[re.Match[str]], text: str) -> re.Match[str] | None:
-    for match in found:
-        if not (rule.unless or rule.context) or _admits(rule, _line_around(text, match)):
-            return match
-    return None
-
-
-def _line_around(text: str, match: re.Match[str]) -> str:
-    left, right = max(0, match.start() - _REACH), min(len(text), match.end() + _REACH)
-    start = text.rfind("\n", left, match.start()) + 1 or left
-    end = text.find("\n", match.end(), right)
-    return text[start : right if end < 0 else end]
+    title = change.title[:MAX_TITLE]
+    for where, lines in (("title", [title]), ("body", quieted(change.body).split("\n"))):
+        for number, hits in _hits(where, lines):
+            facet, rule = _rules()[number]
+            at, match = hits[0]
+            evidence = Evidence(where, match[0], line=at + 1 if where == "body" else None)
+            yield Match(rule, facet, rule.places[where], evidence)
 
 
 @lru_cache(maxsize=1 << 17)
 def _path_hits(path: str) -> tuple[tuple[int, str], ...]:
     """The rules, by number, that match `path`, each with the matched text."""
-    lowered, hits = _lowered(path), []
-    for number, _, rule, fragments in _candidates("path", lowered):
-        match = next(_search(fragments, path, lowered), None)
-        if match is not None and _admits(rule, path):
-            hits.append((number, match[0]))
-    return tuple(hits)
+    return tuple((number, hits[0][1][0]) for number, hits in _hits("path", [path]))
 
 
-def _path_matches(change: Change) -> Iterator[Match]:
+def _path_matches(change: Change, sizes: Mapping[str, int] | None) -> Iterator[Match]:
+    """`sizes` are the changed lines of each file: two lines in persistent.cuh are another topic."""
     paths = sorted(speaking(change.paths))
     found: dict[int, list[tuple[str, str]]] = {}
     for path in paths:
@@ -146,30 +113,29 @@ def _path_matches(change: Change) -> Iterator[Match]:
     for number, hits in sorted(found.items()):
         (facet, rule), (text, path) = _rules()[number], hits[0]
         weight = rule.places["path"] * min(1.0, (len(hits) + 0.5) / needed)
+        if sizes is not None and rule.file_lines:
+            text, path = max(hits, key=lambda hit: sizes.get(hit[1], 0))
+            weight *= min(1.0, sizes.get(path, 0) / rule.file_lines)
         yield Match(rule, facet, weight, Evidence("path", text, path=path))
 
 
 def _diff_matches(files: Iterable[FileDiff]) -> Iterator[Match]:
     code = [file for file in files if not is_silent(file.path)]
     lines = [(line, file.path) for file in code for line in file.lines if not is_comment(line)]
-    text = "\n".join(line.text for line, _ in lines)
-    lowered, starts = _lowered(text), _starts(lines)
-    passing = _passing_mentions(len(lines), len(code))
-    for _, facet, rule, fragments in _candidates("diff", lowered):
-        weight = rule.places["diff"]
-        hits = sorted(_hit_lines(rule, _search(fragments, text, lowered), text, starts).items())
-        if hits:
-            needed = rule.lines + passing
-            count = _new_lines(rule, [lines[number][0].sign for number, _ in hits])
-            line, path = lines[hits[0][0]]
-            evidence = Evidence("diff", hits[0][1], line=line.number, path=path)
-            if count:
-                yield Match(rule, facet, weight * min(1.0, count / needed), evidence)
+    for number, found in _hits("diff", [line.text for line, _ in lines]):
+        facet, rule = _rules()[number]
+        needed = rule.lines + _passing_mentions(len(lines), len(code), rule.spread)
+        count = _new_lines(rule, [lines[at][0].sign for at, _ in found])
+        at, match = min(found, key=itemgetter(0))
+        line, path = lines[at]
+        evidence = Evidence("diff", match[0], line=line.number, path=path)
+        if count:
+            yield Match(rule, facet, rule.places["diff"] * min(1.0, count / needed), evidence)
 
 
-def _passing_mentions(lines: int, files: int) -> int:
-    """Mentions to discount in a diff of many lines; in full where it spreads over many files."""
-    return int(max(0, lines - 500) / _LINES_PER_MENTION * min(1.0, files / _FILES_OF_RELEASE))
+def _passing_mentions(lines: int, files: int, spread: int) -> int:
+    """Mentions to discount in a diff of many lines; in full where it has `spread` files."""
+    return int(max(0, lines - 500) / _LINES_PER_MENTION * min(1.0, files / spread))
 
 
 def _new_lines(rule: Rule, signs: list[str]) -> float:
@@ -177,22 +143,3 @@ def _new_lines(rule: Rule, signs: list[str]) -> float:
     added = signs.count("+")
     removed = len(signs) - added
     return max(0, added - removed) + rule.rewritten * min(added, removed)
-
-
-def _starts(lines: list[tuple[ChangedLine, str]]) -> list[int]:
-    starts, at = [], 0
-    for line, _ in lines:
-        starts.append(at)
-        at += len(line.text) + 1
-    return starts
-
-
-def _hit_lines(
-    rule: Rule, found: Iterator[re.Match[str]], text: str, starts: list[int]
-) -> dict[int, str]:
-    hits: dict[int, str] = {}
-    for match in found:
-        number = bisect_right(starts, match.start()) - 1
-        if number not in hits and _admits(rule, _line_around(text, match)):
-            hits[number] = match[0]
-    return hits

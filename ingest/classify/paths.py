@@ -5,6 +5,7 @@ file is part of its meaning. Repositories share few paths and repeat them often:
 a path are remembered.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,11 +31,12 @@ class PathTable:
 
     rules: tuple[tuple[Rule, float], ...]
     silent: frozenset[str]
+    regexes: tuple[re.Pattern[str], ...]
 
     def classify(self, path: str) -> PathClass:
         """Return the class of `path`; OTHER with weight 0 when no rule knows it."""
-        for rule, weight in self.rules:
-            if any(fragment.regex.search(path) for fragment in rule.fragments):
+        for (rule, weight), regex in zip(self.rules, self.regexes, strict=True):
+            if regex.search(path):
                 return PathClass(rule.name, rule.key, weight)
         return PathClass(OTHER, OTHER, 0.0)
 
@@ -53,7 +55,17 @@ def path_table() -> PathTable:
         rule = read_rule(source, row, {"path": 1.0})
         source.allow(rule.key, "class", [rule.name], weights)
         rules.append((rule, float(row.get("weight", weights[rule.name]))))
-    return PathTable(tuple(rules), frozenset(source.data["silent"]))
+    regexes = tuple(_any_of(rule) for rule, _ in rules)
+    return PathTable(tuple(rules), frozenset(source.data["silent"]), regexes)
+
+
+def _any_of(rule: Rule) -> re.Pattern[str]:
+    """One regex for all fragments of `rule`; each keeps its own flags."""
+    parts = []
+    for fragment in rule.fragments:
+        flags = "i" if fragment.regex.flags & re.IGNORECASE else "-i"
+        parts.append(f"(?{flags}:{fragment.regex.pattern})")
+    return re.compile("|".join(parts), re.IGNORECASE)
 
 
 @lru_cache(maxsize=1 << 17)

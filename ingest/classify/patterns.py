@@ -16,14 +16,19 @@ from dataclasses import dataclass
 
 _EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _GAP = r"[ _-]?"
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """One compiled fragment; `literal` is lower case and occurs in every text that matches."""
+    """One compiled fragment; `literal` is lower case and occurs in every text that matches.
+
+    Each of `parts`, the longest first, occurs inside a word of the line of every match.
+    """
 
     literal: str
     regex: re.Pattern[str]
+    parts: tuple[str, ...] = ()
 
 
 def word(text: str) -> Fragment:
@@ -36,7 +41,8 @@ def word(text: str) -> Fragment:
     body = _GAP.join(re.escape(part) for part in stem.split())
     tail = "" if open_ended else "s?" + _EDGE_AFTER
     literal = max(stem.lower().split(), key=len)
-    return Fragment(literal, re.compile(_EDGE_BEFORE + body + tail, re.IGNORECASE))
+    regex = re.compile(_EDGE_BEFORE + body + tail, re.IGNORECASE)
+    return Fragment(literal, regex, _parts(stem))
 
 
 def camel(text: str) -> Fragment:
@@ -50,7 +56,7 @@ def camel(text: str) -> Fragment:
     after = r"(?=[A-Z][a-z]|[^A-Za-z]|$)" if text.isupper() else r"(?![a-z])"
     start = rf"(?<![A-Z0-9]){re.escape(text)}{after}"
     lower_start = rf"{_EDGE_BEFORE}{re.escape(text[0].lower() + text[1:])}(?=[A-Z])"
-    return Fragment(text.lower(), re.compile(f"{start}|{lower_start}"))
+    return Fragment(text.lower(), re.compile(f"{start}|{lower_start}"), _parts(text))
 
 
 def raw(pattern: str, literal: str) -> Fragment:
@@ -59,4 +65,10 @@ def raw(pattern: str, literal: str) -> Fragment:
     Raises:
         re.error: the pattern is not a regular expression.
     """
-    return Fragment(literal.lower(), re.compile(pattern, re.IGNORECASE))
+    return Fragment(literal.lower(), re.compile(pattern, re.IGNORECASE), _parts(literal))
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The words of `text`, longest first; beside a longer one, one or two letters tell little."""
+    words = sorted(set(_WORD.findall(text.lower())), key=lambda part: (-len(part), part))
+    return tuple(words[:1] + [part for part in words[1:] if len(part) > 2])

@@ -15,6 +15,7 @@ from kwdb.records import PLACES
 RULES_DIR = Path(__file__).resolve().parent.parent / "rules"
 FACETS = ("architecture", "hardware_feature", "technique", "kernel_type", "language")
 BASES = ("exact", "product", "family")
+_FILES_OF_RELEASE = 20
 TAG_FILES = ("architectures", "hardware", "techniques", "kernels", "languages")
 
 
@@ -22,8 +23,9 @@ TAG_FILES = ("architectures", "hardware", "techniques", "kernels", "languages")
 class Rule:
     """One row of a table: what it looks for, where, and what a match there weighs.
 
-    `lines` changed lines of a diff give the full weight; a line that was rewritten around the
-    token counts `rewritten`. The line of a match must match `context` and must not match `unless`.
+    `lines` changed lines give the full weight, in long diffs of `spread` files more; one that was
+    rewritten around the token counts `rewritten`. A path gives it where `file_lines` of its file
+    change, if they are known. A line counts if it matches `context` and does not match `unless`.
     """
 
     key: str
@@ -33,6 +35,8 @@ class Rule:
     places: Mapping[str, float]
     lines: int = 1
     rewritten: float = 0.0
+    file_lines: int = 0
+    spread: int = _FILES_OF_RELEASE
     unless: re.Pattern[str] | None = None
     context: re.Pattern[str] | None = None
 
@@ -76,6 +80,8 @@ def read_rule(source: Source, row: Mapping[str, Any], defaults: Mapping[str, flo
         places={place: float(weight) for place, weight in places.items() if weight},
         lines=row.get("lines", source.data.get("lines", 1)),
         rewritten=float(row.get("rewritten", source.data.get("rewritten", 0.0))),
+        spread=source.data.get("spread", _FILES_OF_RELEASE),
+        file_lines=row.get("file_lines", 0),
         unless=source.compiled(key, "unless", row.get("unless")),
         context=source.compiled(key, "context", row.get("context")),
     )

@@ -26,6 +26,7 @@ FIELDS: Mapping[str, tuple[type, ...]] = {
     "literals": (list,),
     "places": (dict,),
     "lines": (int,),
+    "file_lines": (int,),
     "rewritten": (int, float),
     "weight": (int, float),
     "unless": (str,),

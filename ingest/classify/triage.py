@@ -122,8 +122,8 @@ def _word_signs(change: Change) -> Iterator[Sign]:
     table = triage_table()
     alone = 1.0 if change.paths else table.numbers["title_alone"]
     for where, text, line in _headings(change):
-        lowered, speaks_as = text.lower(), "label" if where == "label" else "title"
-        for position, fragments in _gate().candidates(lowered):
+        speaks_as = "label" if where == "label" else "title"
+        for position, fragments in _gate().candidates([text]):
             rule = table.rules[position]
             weight = rule.places.get(speaks_as, 0.0)
             found = _matched(rule, fragments, text) if weight else None
@@ -144,8 +144,8 @@ def _headings(change: Change) -> Iterator[tuple[str, str, int | None]]:
         yield "label", label, None
 
 
-def _matched(rule: Rule, fragments: list[Fragment], text: str) -> str | None:
-    for fragment in fragments:
+def _matched(rule: Rule, fragments: list[tuple[Fragment, list[int]]], text: str) -> str | None:
+    for fragment, _ in fragments:
         match = fragment.regex.search(text)
         if match and match[0]:
             return None if rule.unless and rule.unless.search(text) else match[0]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from ingest.github.client import GitHub
-    from ingest.harvest import Options
+    from ingest.job import Options
 
 _FULL_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -47,7 +47,7 @@ def ingest(
 
     Examples: kwdb ingest vllm · kwdb ingest all --no-api · kwdb ingest NVIDIA/cccl
     """
-    from ingest.harvest import Options
+    from ingest.job import Options
     from kwdb.db import open_writer
 
     started = time.monotonic()
@@ -107,8 +107,6 @@ def _harvest_each(
     for repository in chosen:
         try:
             done.append(harvest_one(engine, settings, repository, options, client))
-            if message := done[-1]["stages"].get("diffs", {}).get("failed"):
-                failed[repository["slug"]] = f"{repository['slug']}: {message}"
         except UserError as exc:
             failed[repository["slug"]] = f"{repository['slug']}: {with_hint(exc, settings)}"
     return done, failed
@@ -139,7 +137,8 @@ def harvest_one(
     say: Callable[[str], None] = note,
 ) -> dict[str, Any]:
     """Harvest one repository, saying a line for each stage; raises as `ingest.harvest.harvest`."""
-    from ingest.harvest import Job, harvest
+    from ingest.harvest import harvest
+    from ingest.job import Job
     from kwdb.db import explained, read_transaction
     from kwdb.queries import repository_names
     from kwdb.store.pulls import former_names

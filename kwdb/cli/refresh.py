@@ -83,7 +83,7 @@ def refresh(
 def _refresh_all(
     engine: "Engine", settings: Settings, client: "GitHub | None", *, full: bool
 ) -> list[_Outcome]:
-    from ingest.harvest import Options
+    from ingest.job import Options
     from kwdb.db import read_transaction
     from kwdb.queries import list_repositories
 

@@ -13,7 +13,8 @@ from emulator.server import Emulator
 from emulator.world import Repository, stamp
 from ingest.github.client import GitHub
 from ingest.github.governor import Governor, Patience
-from ingest.harvest import Job, Options, harvest
+from ingest.harvest import harvest
+from ingest.job import Job, Options
 from ingest.pulls import read_pulls
 from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction

@@ -28,6 +28,8 @@ def added(*lines: str) -> str:
         ("[Kernel] faster Gemma layers", "gemm"),
         ("[Kernel] refactor fused_moe", "kernel-fusion"),
         ("[Kernel] allreduce_fusion workspace", "kernel-fusion"),
+        ("[Kernel] AllReduce fusion workspace", "kernel-fusion"),
+        ("[Kernel] FP4 quantisation with swizzled 128x4 scales", "swizzling"),
         ("[Kernel] float4 loads of activations", "fp4"),
         ("[Kernel] nvfp4 output", "fp4"),
         ("[Kernel] FP64 is slow on sm103, use kFp64 less", "fp6"),
@@ -218,6 +220,42 @@ def test_a_long_kernel_in_one_file_is_no_release() -> None:
     assert "sm100a" in names(
         paths=("csrc/k.cu",), diff=added(*filler, 'flags = "arch=compute_100a";')
     )
+
+
+def _edit(path: str, lines: int) -> str:
+    body = "".join(f"+int value_{number} = {number};\n" for number in range(lines))
+    return HEADER.replace("csrc/k.cu", path) + body
+
+
+@pytest.mark.parametrize(
+    ("path", "tag", "few", "many"),
+    [
+        ("include/attention/persistent.cuh", "persistent-kernel", 5, 80),
+        ("deep_gemm/include/deep_gemm/scheduler.cuh", "tile-scheduling", 3, 10),
+        ("flashinfer/jit/core.py", "jit-compilation", 4, 40),
+        ("examples/70/70_multistage_gemm.cu", "pipeline-stages", 2, 90),
+    ],
+)
+def test_a_few_lines_in_a_file_named_after_a_technique_are_another_topic(
+    path: str, tag: str, few: int, many: int
+) -> None:
+    assert tag not in names(paths=(path,), diff=_edit(path, few))
+    assert tag in names(paths=(path,), diff=_edit(path, many))
+    assert tag in names(paths=(path,)), "without a diff the name of the file is all there is"
+
+
+@pytest.mark.parametrize(("filler", "is_said"), [(0, True), (4000, False)])
+def test_a_long_new_kernel_must_mention_a_technique_more_often(filler: int, is_said: bool) -> None:
+    lines = [f"warpgroup_reg_alloc<{number}>();" for number in range(4)]
+    lines += [f"int value_{number} = {number};" for number in range(filler)]
+    found = names(paths=("csrc/k.cu",), diff=added(*lines))
+    assert ("register-budgeting" in found) is is_said
+
+
+def test_a_swizzled_layout_inside_a_kernel_is_not_its_topic() -> None:
+    lines = [f"auto layout_{number} = Swizzle<3, 4, {number}>{{}};" for number in range(9)]
+    assert "swizzling" not in names(paths=("csrc/k.cu",), diff=added(*lines))
+    assert "swizzling" in names("[Kernel] Swizzle shared memory", paths=("csrc/k.cu",))
 
 
 def test_an_argument_of_a_decorator_is_code() -> None:

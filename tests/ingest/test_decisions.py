@@ -1,6 +1,7 @@
 """`kwdb triage` and `kwdb ingest --diffs` as people run them, on both engines and on real git."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,9 +13,10 @@ import sqlalchemy as sa
 from gitrepo import GitRepository, git
 
 from ingest.diffs import MAX_COMMIT, MAX_FILE, bring_blobs, list_needed, read_patches
+from kwdb.cli.app import main
 from kwdb.db import open_writer, read_transaction, write_transaction
 from kwdb.errors import IngestError
-from kwdb.models import ledger_entries, pull_request_tags, pull_requests
+from kwdb.models import harvest_runs, ledger_entries, pull_request_tags, pull_requests
 from kwdb.store.harvest import add_repository
 
 CODE = '__global__ void k() {\n  asm("tcgen05.mma.cta_group::2");\n}\n'
@@ -44,8 +46,12 @@ def command(
     git_repository: GitRepository,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> Command:
-    """Return `kwdb ARGUMENT…` over a repository with two pull requests: (exit, stdout, stderr)."""
+    """Return `kwdb ARGUMENT…` over a repository with two pull requests: (exit, stdout, stderr).
+
+    The command line runs in this process, where it starts ten times as fast as in one of its own.
+    """
     remote = git_repository.directory
     remote.rename(remote.with_suffix(""))
     git_repository.directory = remote.with_suffix("")
@@ -56,10 +62,27 @@ def command(
     with write_transaction(engine) as connection:
         add_repository(connection, "kernels-x", "acme/kernels", "squash")
 
+    opened: list[sa.Engine] = []
+    create = sa.create_engine
+
+    def remembered(*words: Any, **options: Any) -> sa.Engine:
+        opened.append(create(*words, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sa, "create_engine", remembered)  # a process would end its connections
+
     def run(*arguments: str) -> tuple[int, str, str]:
-        words = [sys.executable, "-c", "from kwdb.cli.app import main; main()", *arguments]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout, done.stderr
+        monkeypatch.setattr(sys, "argv", ["kwdb", *arguments])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+            sys.exit(0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        while opened:
+            opened.pop().dispose()
+        said = capfd.readouterr()
+        code = ended.value.code
+        return code if isinstance(code, int) else int(bool(code)), said.out, said.err
 
     return run
 
@@ -101,25 +124,23 @@ def test_another_reason_is_another_entry(command: Command, engine: sa.Engine) ->
     assert [decision for decision, _ in ledger(engine, 2)] == ["exclude", "include", "include"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("kernels-x#1", "include"),
-        ("kernels-x#1", "include", "--reason", "  "),
-        ("kernels-x#1", "include", "--reason", "x", "--undo"),
-        ("kernels-x#1", "perhaps", "--reason", "x"),
-        ("kernels-x#77", "include", "--reason", "x"),
-    ],
+REFUSED = (
+    ("kernels-x#1", "include"),
+    ("kernels-x#1", "include", "--reason", "  "),
+    ("kernels-x#1", "include", "--reason", "x", "--undo"),
+    ("kernels-x#1", "perhaps", "--reason", "x"),
+    ("kernels-x#77", "include", "--reason", "x"),
 )
-def test_a_decision_that_cannot_be_taken(
-    command: Command, engine: sa.Engine, words: tuple[str, ...]
-) -> None:
+
+
+def test_decisions_that_cannot_be_taken(command: Command, engine: sa.Engine) -> None:
     command("ingest", "kernels-x", "--no-api")
     before = stored(engine, ledger_entries)
-    code, _, said = command("triage", *words)
-    assert code in (1, 2)
-    assert "Traceback" not in said
-    assert stored(engine, ledger_entries) == before
+    for words in REFUSED:
+        code, _, said = command("triage", *words)
+        assert code in (1, 2), words
+        assert "Traceback" not in said, words
+        assert stored(engine, ledger_entries) == before, words
 
 
 def test_explain_shows_the_tags_of_what_was_left_out(command: Command) -> None:
@@ -140,11 +161,15 @@ def test_a_remote_that_keeps_blobs_back(
     kept.unlink()
     code, _, said = command("ingest", "kernels-x", "--no-api", "--diffs")
     assert code == 3
+    runs = stored(engine, harvest_runs)
+    assert [row["status"] for row in runs] == ["done", "incomplete"]
+    assert "changed lines not read" in runs[-1]["message"]
     assert said.count("changed lines not read") == 1
     assert "Traceback" not in said
     assert (stored(engine, pull_requests), stored(engine, pull_request_tags)) == before
     kept.write_bytes(content)
     assert command("ingest", "kernels-x", "--no-api", "--diffs")[0] == 0
+    assert stored(engine, harvest_runs)[-1]["status"] == "done"
     places = [row["locator"] or "" for row in stored(engine, pull_request_tags)]
     assert any(place.startswith("diff:csrc/gemm.cu:") for place in places)
 
@@ -164,6 +189,7 @@ def own_diff(remote: Path, *revisions: str) -> bytes:
         "-r",
         "-p",
         "-U0",
+        "--full-index",
         "--no-renames",
         "--root",
         "--no-commit-id",

@@ -13,8 +13,10 @@ import pytest
 import sqlalchemy as sa
 from gitrepo import FIRST_SECOND, GitRepository, git
 
+import ingest.decisions
 import ingest.harvest
-from ingest.harvest import Job, Options, harvest
+from ingest.harvest import harvest
+from ingest.job import Job, Options
 from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
 from kwdb.dump import canonical_dump
@@ -405,6 +407,7 @@ def test_killed_and_run_again_equals_never_killed(
     one, two = new_engine(), new_engine()
     run(one)
     monkeypatch.setattr(ingest.harvest, "BATCH", batch)
+    monkeypatch.setattr(ingest.decisions, "BATCH", batch)
     with pytest.raises(Killed):
         run(two, kill_at(stage))
     if batch == 1:
@@ -497,7 +500,7 @@ def test_new_rules_of_the_classifier_run_that_stage_alone(
 ) -> None:
     run(engine)
     ledger = select(engine, ledger_entries.c.number, ledger_entries.c.decision)
-    monkeypatch.setattr(ingest.harvest, "ruleset", lambda: "new")
+    monkeypatch.setattr(ingest.decisions, "ruleset", lambda: "new")
     stages = run(engine)["stages"]
     assert stages["commits"]["commits"] == stages["link"]["commits"] == 0
     assert sum(stages["classify"][name] for name in ("include", "exclude", "defer")) == 4
@@ -519,7 +522,7 @@ def test_a_persons_decision_survives_new_rules(
     run(engine)
     decide(engine, 2, "include")
     decide(engine, 3, "exclude")
-    monkeypatch.setattr(ingest.harvest, "ruleset", lambda: "new")
+    monkeypatch.setattr(ingest.decisions, "ruleset", lambda: "new")
     run(engine)
     p = pull_requests.c
     assert select(engine, p.number, p.decision, p.decided_by, p.decision_reason)[1:3] == [

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from ingest.harvest import Job, Options, harvest
+from ingest.harvest import harvest
+from ingest.job import Job, Options
 from kwdb.config import Settings
 from kwdb.db import read_transaction, write_transaction
 from kwdb.models import performance_claims, pull_requests

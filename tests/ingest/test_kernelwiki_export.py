@@ -12,7 +12,8 @@ import yaml
 from gitrepo import GitRepository
 from kernelwiki_tree import make_tree, write
 
-from ingest.harvest import Job, Options, harvest
+from ingest.harvest import harvest
+from ingest.job import Job, Options
 from ingest.kernelwiki.exporting import Written, export_tree
 from ingest.kernelwiki.importing import import_tree
 from ingest.kernelwiki.pages import split

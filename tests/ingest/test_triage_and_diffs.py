@@ -10,7 +10,8 @@ from gitrepo import GitRepository
 
 from ingest.classify.rules import RULES_DIR, TAG_FILES
 from ingest.classify.triage import triage_table
-from ingest.harvest import Job, Options, harvest
+from ingest.harvest import harvest
+from ingest.job import Job, Options
 from ingest.reclassify import reclassify, undo_decision
 from kwdb.config import Settings, load_settings
 from kwdb.db import read_transaction, write_transaction

@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 from gitrepo import GitRepository
 
-from ingest.harvest import Job, Options, harvest
+from ingest.harvest import harvest
+from ingest.job import Job, Options
 from kwdb.config import Settings
 from kwdb.db import open_reader, open_writer, read_transaction, write_transaction
 from kwdb.models import page_tags, page_versions, pages, performance_claims
