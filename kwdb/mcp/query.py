@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import Any, Final
 
 from kwdb.door import read_only_query
@@ -35,16 +36,23 @@ class Queries:
 
     def ask(self, query: str, limit: int) -> Answer:
         """Return the answer to one reading statement, or why there is none."""
+        end = time.monotonic() + self._seconds
         request = json.dumps(self._request | {"query": query, "limit": limit}).encode()
         with self._places:
             process = self._idle.pop() if self._idle else _start()
             said = _talk(process, request + b"\n", self._seconds + _GRACE_SECONDS)
             if not said:
                 _end(process)
-                return {"refused": f"the query took over {self._seconds:g} s: narrow it"}
+                return {"refused": self._why(time.monotonic() > end)}
             self._idle.append(process)
-        answer: Answer = json.loads(said)
+        # SQL knows NaN and infinity, JSON does not.
+        answer: Answer = json.loads(said, parse_constant=str)
         return answer
+
+    def _why(self, is_late: bool) -> str:
+        if is_late:
+            return f"the query took over {self._seconds:g} s: narrow it"
+        return "the query used up memory or met a bug: narrow it"
 
     def close(self) -> None:
         """End the processes that wait for a query."""
