@@ -12,6 +12,7 @@ from kwdb.db import open_reader, read_transaction, shown_url, time_limit
 from kwdb.errors import SchemaVersionError, UserError
 from kwdb.freshness import read_freshness
 from kwdb.mcp.answers import Document, show
+from kwdb.mcp.query import Queries
 from kwdb.sqlite import SCHEMA_REVISION
 
 
@@ -23,8 +24,9 @@ class Reader:
     """
 
     def __init__(self, url: str, seconds: float) -> None:
-        self.url, self.seconds = url, seconds
+        self._url, self._seconds = url, seconds
         self._engine = open_reader(url)
+        self.queries = Queries(url, seconds)
 
     @contextmanager
     def connection(self) -> Iterator[sa.Connection]:
@@ -33,10 +35,10 @@ class Reader:
         Raises:
             UserError: the database cannot be read, was upgraded meanwhile, or took too long.
         """
-        with read_transaction(self._engine) as connection, time_limit(connection, self.seconds):
+        with read_transaction(self._engine) as connection, time_limit(connection, self._seconds):
             found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
             if found != SCHEMA_REVISION:
-                raise SchemaVersionError(str(found), SCHEMA_REVISION, shown_url(self.url))
+                raise SchemaVersionError(str(found), SCHEMA_REVISION, shown_url(self._url))
             yield connection
 
     def ask(self, question: Callable[[sa.Connection], Document]) -> CallToolResult:
@@ -50,7 +52,8 @@ class Reader:
         return show(answer)
 
     def close(self) -> None:
-        """Close the connections that are kept for the next question."""
+        """Close connections and processes that are kept for the next question."""
+        self.queries.close()
         self._engine.dispose()
 
     def freshness(self) -> dict[str, Any]:

@@ -5,25 +5,20 @@ from dataclasses import asdict
 from datetime import date
 from typing import Annotated, Any, Final
 
-import anyio
-import anyio.to_process
 import sqlalchemy as sa
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 from pydantic import AfterValidator, Field
 
 from kwdb import claim_queries, diagnosis, queries
-from kwdb.door import Answer
 from kwdb.freshness import read_freshness
 from kwdb.mcp.answers import Document, show
-from kwdb.mcp.query import run_query
 from kwdb.mcp.reading import Reader, refusing
 from kwdb.search import Filters, search_pages
 
 BODY_SIGNS: Final = 12_000
 """So many signs of a page's body come in one answer; `body_offset` goes on from there."""
 
-_SQL_AT_ONCE: Final = 4
 # Counting all repositories takes the better part of a second, and changes with a harvest.
 _COVERAGE_SECONDS: Final = 60
 
@@ -48,7 +43,6 @@ class Tools:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._coverage: tuple[float, Document, Document] = (0.0, {}, {})
-        self._processes = anyio.CapacityLimiter(_SQL_AT_ONCE)
 
     def search(
         self,
@@ -171,7 +165,7 @@ class Tools:
 
         return self._reader.ask(answer)
 
-    async def sql(
+    def sql(
         self,
         query: Annotated[
             Words, _text("One SELECT; SQLite or PostgreSQL, as coverage says.", 20_000)
@@ -184,27 +178,11 @@ class Tools:
         beginnings are the views pr_overview, claim_overview, leaderboard, page_tag_list and
         repository_coverage.
         """
-        seconds = self._reader.seconds
-        with anyio.move_on_after(seconds + 1):
-            found = await anyio.to_process.run_sync(
-                run_query,
-                self._reader.url,
-                query,
-                limit,
-                seconds,
-                cancellable=True,
-                limiter=self._processes,
-            )
-            return await anyio.to_thread.run_sync(self._rows, found)
-        raise ToolError(f"the query took over {seconds:g} s: narrow it")
-
-    def _rows(self, found: Answer | str) -> CallToolResult:
-        if isinstance(found, str):
-            raise ToolError(found)
+        found = self._reader.queries.ask(query, limit)
+        if said := found.get("refused"):
+            raise ToolError(said)
         with refusing():
-            freshness = self._reader.freshness()
-        table = {"columns": found.columns, "rows": found.rows, "is_complete": found.is_complete}
-        return show(table | {"freshness": freshness})
+            return show(found | {"freshness": self._reader.freshness()})
 
     def resolve(
         self, term: Annotated[Words, _text("A word or phrase of the field.")]

@@ -90,22 +90,22 @@ def http_server(url: str, *arguments: str, **more: str) -> Iterator[str]:
         server.communicate()
 
 
-async def call_all(client: Client, count: int) -> tuple[dict[str, list[float]], list[str]]:
-    """Return the seconds that each tool took, and what was said in errors."""
+async def call_all(client: Client, count: int) -> tuple[dict[str, list[float]], list[Any]]:
+    """Return the seconds that each tool took, and the results."""
     seconds: dict[str, list[float]] = defaultdict(list)
-    errors = []
+    results = []
     for name, arguments in islice(cycle(CALLS), count):
         began = time.perf_counter()
         result = await client.call_tool(name, arguments)
         seconds[name].append(time.perf_counter() - began)
-        if result.is_error:
-            errors.append(f"{name} {arguments}: {result.content}")
-    return seconds, errors
+        results.append(result)
+    return seconds, results
 
 
 async def _measure(client: AbstractAsyncContextManager[Client], count: int) -> str:
     async with client as connected:
-        seconds, errors = await call_all(connected, count)
+        seconds, results = await call_all(connected, count)
+        errors = [result.content for result in results if result.is_error]
     took = sorted(second for one in seconds.values() for second in one)
     p95 = took[math.ceil(0.95 * len(took)) - 1]
     slowest = {name: round(1e3 * statistics.median(one)) for name, one in seconds.items()}
