@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from ingest.classify import classify, ruleset
 from ingest.diffs import bring_blobs, list_needed, read_patches
 from ingest.job import BATCH, Job, batches
+from ingest.workers import computed
 from kwdb.db import read_transaction, write_transaction
 from kwdb.errors import IngestError
 from kwdb.records import Change, Verdict
@@ -29,21 +31,33 @@ def classify_new(job: Job) -> dict[str, Any]:
     counts: dict[str, Any] = {"include": 0, "exclude": 0, "defer": 0, "rows_written": 0}
     with read_transaction(job.engine) as connection:
         keys = tag_keys(connection)
-    after = done = 0
-    while True:
-        with read_transaction(job.engine) as connection:
-            due = due_for_classification(connection, job.repository.id, rules, BATCH, after)
-        if not due:
-            return counts
-        judged = [(row, classify(change_of(job.repository, row))) for row in due]
+    done = 0
+    for due, verdicts in computed(partial(_judge, job.repository), _due(job, rules)):
+        judged = list(zip(due, verdicts, strict=True))
         with write_transaction(job.engine) as connection:
             counts["rows_written"] += store_verdicts(
                 connection, job.repository, judged, rules, keys
             )
-        for _, verdict in judged:
+        for verdict in verdicts:
             counts[verdict.decision] += 1
-        after, done = due[-1]["id"], done + len(due)
+        done += len(due)
         job.report("classify", done, None)
+    return counts
+
+
+def _due(job: Job, rules: str) -> Iterator[list[dict[str, Any]]]:
+    after = 0
+    while True:
+        with read_transaction(job.engine) as connection:
+            due = due_for_classification(connection, job.repository.id, rules, BATCH, after)
+        if not due:
+            return
+        yield due
+        after = due[-1]["id"]
+
+
+def _judge(repository: RepositoryRow, row: dict[str, Any]) -> Verdict:
+    return classify(change_of(repository, row))
 
 
 def classify_with_diffs(job: Job) -> dict[str, Any]:

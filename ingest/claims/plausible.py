@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from ingest.claims.extract import extract
 from ingest.claims.record import ExtractedClaim
-from kwdb.plausibility import RULE
-from kwdb.store.claims import Reading
+from kwdb.plausibility import RULE, Doubt
 from kwdb.units import METRICS, is_unit_of
 
 # Figures are rounded before they are divided, so a written ratio may be this far off.
@@ -107,14 +106,14 @@ def _beside(claim: ExtractedClaim, other: ExtractedClaim) -> bool:
     return (one.line, one.text) == (two.line, two.text)
 
 
-def read_pull_request(row: dict[str, Any]) -> Reading:
+def read_pull_request(row: dict[str, Any]) -> list[tuple[ExtractedClaim, Doubt | None]]:
     """Extract the claims of a stored pull request, each with the rule and reason that doubt it."""
     claims = extract(row["title"] or "", row["body"] or "")
     reasons = {id(claim): reason for claim, reason in disputed(claims)}
-    return Reading(row, [(claim, _doubt(claim, reasons.get(id(claim)))) for claim in claims])
+    return [(claim, _doubt(claim, reasons.get(id(claim)))) for claim in claims]
 
 
-def _doubt(claim: ExtractedClaim, reason: str | None) -> tuple[str, str] | None:
+def _doubt(claim: ExtractedClaim, reason: str | None) -> Doubt | None:
     if reason is None:
         return None
     return f"{RULE}unit" if unit_clash(claim) else f"{RULE}ratio", reason

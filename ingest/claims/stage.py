@@ -1,15 +1,16 @@
 """The stage of a harvest that reads claims; parsing and storing stay apart, batch by batch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from ingest.claims.extract import EXTRACTOR
 from ingest.claims.plausible import read_pull_request
+from ingest.workers import computed
 from kwdb.db import read_transaction, write_transaction
 from kwdb.store.citations import check_citations
-from kwdb.store.claims import due_for_extraction, read_claim_names, store_claims
+from kwdb.store.claims import Reading, due_for_extraction, read_claim_names, store_claims
 from kwdb.store.verdicts import RepositoryRow
 
 _BATCH: Final = 500
@@ -28,19 +29,26 @@ def extract_stage(
     counts: dict[str, Any] = dict.fromkeys(_COUNTS, 0)
     with read_transaction(engine) as connection:
         names = read_claim_names(connection)
-    after = done = 0
-    while True:
-        with read_transaction(engine) as connection:
-            due = due_for_extraction(connection, repository.id, EXTRACTOR, _BATCH, after)
-        if not due:
-            break
-        read = [read_pull_request(row) for row in due]
+    done = 0
+    for due, claims in computed(read_pull_request, _due(engine, repository)):
+        read = [Reading(*pair) for pair in zip(due, claims, strict=True)]
         with write_transaction(engine) as connection:
             stored = store_claims(connection, repository, read, EXTRACTOR, names)
         for name in counts:
             counts[name] += getattr(stored, name)
-        after, done = due[-1]["id"], done + len(due)
+        done += len(due)
         report("extract", done, None)
     with write_transaction(engine) as connection:
         doubted = check_citations(connection)
     return counts | {name: counts[name] + doubted for name in ("disputed", "rows_written")}
+
+
+def _due(engine: sa.Engine, repository: RepositoryRow) -> Iterator[list[dict[str, Any]]]:
+    after = 0
+    while True:
+        with read_transaction(engine) as connection:
+            due = due_for_extraction(connection, repository.id, EXTRACTOR, _BATCH, after)
+        if not due:
+            return
+        yield due
+        after = due[-1]["id"]
