@@ -22,6 +22,7 @@ from kwdb.store.verdicts import (
     tag_keys,
 )
 
+_DECIDED = 500
 _DIFFS = 500  # patches in memory at a time
 
 
@@ -49,7 +50,7 @@ def _due(job: Job, rules: str) -> Iterator[list[dict[str, Any]]]:
     after = 0
     while True:
         with read_transaction(job.engine) as connection:
-            due = due_for_classification(connection, job.repository.id, rules, BATCH, after)
+            due = due_for_classification(connection, job.repository.id, rules, _DECIDED, after)
         if not due:
             return
         yield due

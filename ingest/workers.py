@@ -1,4 +1,4 @@
-"""Pure functions over many rows, on all cores, a batch ahead of whoever stores the results."""
+"""Pure functions over many rows, on all cores, some batches ahead of whoever stores the results."""
 
 import multiprocessing
 import os
@@ -15,8 +15,9 @@ Row = TypeVar("Row")
 Result = TypeVar("Result")
 
 # A process of its own takes half a second to start; less work than this is done sooner here.
-_WORTH_A_PROCESS = 500
+_WORTH_A_PROCESS = 200
 _CHUNK = 50
+_AHEAD = 3
 
 
 def computed(
@@ -24,14 +25,14 @@ def computed(
 ) -> Iterator[tuple[Sequence[Row], list[Result]]]:
     """Yield each batch with what `function` makes of its rows, in order.
 
-    Large batches are worked on by other processes, while the caller is busy with the one before;
+    Large batches are worked on by other processes, while the caller is busy with those before;
     `function`, rows and results must be picklable then. What it raises is raised here.
     """
     ahead: deque[tuple[Sequence[Row], list[Future[list[Result]]]]] = deque()
     try:
         for batch in batches:
             ahead.append((batch, _submit(function, batch)))
-            if len(ahead) > 1:
+            if len(ahead) > _AHEAD:
                 yield _collected(function, *ahead.popleft())
         while ahead:
             yield _collected(function, *ahead.popleft())

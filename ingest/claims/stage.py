@@ -13,7 +13,7 @@ from kwdb.store.citations import check_citations
 from kwdb.store.claims import Reading, due_for_extraction, read_claim_names, store_claims
 from kwdb.store.verdicts import RepositoryRow
 
-_BATCH: Final = 500
+_BATCH: Final = 300
 _COUNTS: Final = ("claims", "retired", "disputed", "rows_written")
 
 
