@@ -407,7 +407,7 @@ def test_killed_and_run_again_equals_never_killed(
     one, two = new_engine(), new_engine()
     run(one)
     monkeypatch.setattr(ingest.harvest, "BATCH", batch)
-    monkeypatch.setattr(ingest.decisions, "BATCH", batch)
+    monkeypatch.setattr(ingest.decisions, "_DECIDED", batch)
     with pytest.raises(Killed):
         run(two, kill_at(stage))
     if batch == 1:
