@@ -8,7 +8,6 @@ Where that wheel is missing, those inside the compiler's own wheel are unpacked.
 import hashlib
 import re
 import subprocess
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from io import StringIO
@@ -217,8 +216,3 @@ def find_disassembler() -> Path | None:
             return program
     found = shutil.which("nvdisasm")
     return Path(found) if found else None
-
-
-def compile_all(kernels: Sequence[KernelSource], archs: Sequence[str]) -> list[Compiled]:
-    """Compile each kernel for those of `archs` that it is written for."""
-    return [compile_kernel(k, arch) for k in kernels for arch in archs if arch in k.archs]

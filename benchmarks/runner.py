@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.compile import Compiled, compile_kernel, compiler_versions
-from benchmarks.problem import Problem, Shape
+from benchmarks.problem import Problem, Shape, show_shape
 from benchmarks.source import KernelSource, load_roof
 from kwdb import __version__
 from kwdb.errors import UserError
@@ -155,8 +155,7 @@ def _measure(
 def _name(workloads: list[dict[str, Any]]) -> str:
     if len(workloads) > 1:
         return f"{len(workloads)} test cases"
-    shape = " ".join(f"{name}={size}" for name, size in workloads[0]["shape"].items())
-    return f"{shape} {workloads[0]['recipe']}"
+    return f"{show_shape(workloads[0]['shape'])} {workloads[0]['recipe']}"
 
 
 def run_child(job: Job, timeout_s: float = TIMEOUT_S) -> Iterator[dict[str, Any]]:

@@ -6,9 +6,11 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import sqlalchemy as sa
+
 from ingest.classify import classify, ruleset
 from ingest.diffs import bring_blobs, list_needed, read_patches
-from ingest.job import BATCH, Job, batches
+from ingest.job import BATCH, Job, batches, paged
 from ingest.workers import computed
 from kwdb.db import read_transaction, write_transaction
 from kwdb.errors import IngestError
@@ -47,14 +49,10 @@ def classify_new(job: Job) -> dict[str, Any]:
 
 
 def _due(job: Job, rules: str) -> Iterator[list[dict[str, Any]]]:
-    after = 0
-    while True:
-        with read_transaction(job.engine) as connection:
-            due = due_for_classification(connection, job.repository.id, rules, _DECIDED, after)
-        if not due:
-            return
-        yield due
-        after = due[-1]["id"]
+    def read(connection: sa.Connection, after: int) -> list[dict[str, Any]]:
+        return due_for_classification(connection, job.repository.id, rules, _DECIDED, after)
+
+    return paged(job.engine, read)
 
 
 def _judge(repository: RepositoryRow, row: dict[str, Any]) -> Verdict:
@@ -95,14 +93,10 @@ def _judge_all_diffs(job: Job) -> dict[str, Any]:
 
 
 def _due_for_diffs(job: Job) -> Iterator[list[dict[str, Any]]]:
-    after = 0
-    while True:
-        with read_transaction(job.engine) as connection:
-            due = due_for_diffs(connection, job.repository.id, ruleset(), BATCH, after)
-        if not due:
-            return
-        yield due
-        after = due[-1]["id"]
+    def read(connection: sa.Connection, after: int) -> list[dict[str, Any]]:
+        return due_for_diffs(connection, job.repository.id, ruleset(), BATCH, after)
+
+    return paged(job.engine, read)
 
 
 def _judge_diffs(

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from ingest.github.client import GitHub
 from kwdb.config import Settings
+from kwdb.db import read_transaction
 from kwdb.store.verdicts import RepositoryRow
 
 T = TypeVar("T")
@@ -64,3 +65,20 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     stream = iter(items)
     while batch := list(islice(stream, size)):
         yield batch
+
+
+def paged(
+    engine: sa.Engine, read: Callable[[sa.Connection, int], list[dict[str, Any]]]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield what `read` gives after the key 0, then after the last key it gave, until nothing.
+
+    Each page is read in a transaction of its own, so that what it led to may be stored meanwhile.
+    """
+    after = 0
+    while True:
+        with read_transaction(engine) as connection:
+            rows = read(connection, after)
+        if not rows:
+            return
+        yield rows
+        after = rows[-1]["id"]

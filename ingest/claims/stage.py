@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from ingest.claims.extract import EXTRACTOR
 from ingest.claims.plausible import read_pull_request
+from ingest.job import paged
 from ingest.workers import computed
 from kwdb.db import read_transaction, write_transaction
 from kwdb.store.citations import check_citations
@@ -44,11 +45,7 @@ def extract_stage(
 
 
 def _due(engine: sa.Engine, repository: RepositoryRow) -> Iterator[list[dict[str, Any]]]:
-    after = 0
-    while True:
-        with read_transaction(engine) as connection:
-            due = due_for_extraction(connection, repository.id, EXTRACTOR, _BATCH, after)
-        if not due:
-            return
-        yield due
-        after = due[-1]["id"]
+    def read(connection: sa.Connection, after: int) -> list[dict[str, Any]]:
+        return due_for_extraction(connection, repository.id, EXTRACTOR, _BATCH, after)
+
+    return paged(engine, read)

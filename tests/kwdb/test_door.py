@@ -61,7 +61,7 @@ SQLITE = {
     "cte-insert": "WITH x AS (SELECT 1) INSERT INTO facets SELECT 'x', 'y' FROM x",
     "cte-delete": "WITH x AS (SELECT 1) DELETE FROM pages RETURNING id",
     "replace": "REPLACE INTO facets (name, description) VALUES ('symptom', 'y')",
-    "load-extension": "SELECT load_extension('/tmp/x.so')",
+    "load-extension": "SELECT load_extension('x.so')",
     "readfile": "SELECT readfile('/etc/passwd')",
     "writefile": "SELECT writefile('{place}', 'x')",
     "edit": "SELECT edit('x')",
