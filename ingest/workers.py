@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from functools import cache
+from multiprocessing.util import Finalize
 from typing import TypeVar
 
 Row = TypeVar("Row")
@@ -43,7 +44,7 @@ def computed(
 
 
 def _submit(function: Callable[[Row], Result], batch: Sequence[Row]) -> list[Future[list[Result]]]:
-    if len(batch) < _WORTH_A_PROCESS or _cores() < 2:
+    if len(batch) < _WORTH_A_PROCESS or _cores() < 2 or multiprocessing.current_process().daemon:
         return []
     parts = (batch[start : start + _CHUNK] for start in range(0, len(batch), _CHUNK))
     try:
@@ -76,7 +77,11 @@ def _cores() -> int:
 def _processes() -> ProcessPoolExecutor:
     # Spawned, because a fork would share open databases and locks of threads.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(_cores(), context, _begin, (os.getpid(),))
+    processes = ProcessPoolExecutor(_cores(), context, _begin, (os.getpid(),))
+    # A process that multiprocessing started waits for its children before concurrent.futures,
+    # which only knows the end of the interpreter, would tell them to go. Queues close at 10.
+    Finalize(None, processes.shutdown, kwargs={"cancel_futures": True}, exitpriority=20)
+    return processes
 
 
 def _begin(parent: int) -> None:

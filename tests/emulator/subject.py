@@ -54,7 +54,10 @@ def make_client(
 
 @dataclass
 class Subject:
-    """One repository: `expected` is what the emulator has, `stored` what the database has."""
+    """One repository: `expected` is what the emulator has, `stored` what the database has.
+
+    Without `key` the repository is added to the database.
+    """
 
     engine: sa.Engine
     emulator: Emulator
@@ -66,6 +69,8 @@ class Subject:
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        if self.key:
+            return
         name = self.repository.full_name
         with write_transaction(self.engine) as connection:
             slug = f"subject{next(_numbers)}"

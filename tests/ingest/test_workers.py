@@ -1,3 +1,4 @@
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -98,6 +99,23 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     while _is_alive(place) and time.monotonic() < end:
         time.sleep(0.1)
     assert not _is_alive(place)
+
+
+def compute_and_say(answers: "multiprocessing.SimpleQueue[list[int]]") -> None:
+    answers.put(next(computed(doubled, [list(range(250))]))[1])
+
+
+@pytest.mark.parametrize("is_daemon", [True, False])
+def test_a_process_of_somebody_else_computes_and_ends(is_daemon: bool) -> None:
+    context = multiprocessing.get_context("spawn")
+    answers = context.SimpleQueue()
+    process = context.Process(target=compute_and_say, args=(answers,), daemon=is_daemon)
+    process.start()
+    assert answers.get() == list(range(0, 500, 2))
+    process.join(20)
+    ended = process.exitcode
+    process.kill()
+    assert ended == 0
 
 
 def _is_alive(place: int) -> bool:
