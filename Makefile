@@ -25,8 +25,10 @@ check: .venv/test  ## lint, types, layering
 docs: .venv/test  ## write what is generated
 	$(BIN)/python -m kwdb.schema_reference > docs/schema.md
 
-bench: .venv/test  ## latency of search over 100,000 synthetic pages
+bench: .venv/test  ## 100,000 pages and pull requests: latency of search, a backfill compared
 	mkdir -p .bench
+	rm -f .bench/harvest.sqlite*
+	PYTHONPATH=tests $(BIN)/python tests/bench/harvest_scale.py sqlite:///$(CURDIR)/.bench/harvest.sqlite
 	$(BIN)/python tests/bench/search_scale.py sqlite:///$(CURDIR)/.bench/search.sqlite 100000
 
 wheel: .venv/test  ## build the wheel into dist/

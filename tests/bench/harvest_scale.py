@@ -1,6 +1,6 @@
 """How fast, how small and how complete a backfill is, on a scratch database of either engine.
 
-    python tests/bench/harvest_scale.py URL [PULLS]
+    PYTHONPATH=tests python tests/bench/harvest_scale.py URL [PULLS]
 
 Serves PULLS pull requests from the GitHub emulator, reads them into the empty database at URL in a
 process of its own, and prints, in the order in which they are seen:
@@ -16,7 +16,6 @@ Exits 1 where anything is missing, doubled or different.
 
 import multiprocessing
 import random
-import resource
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -86,9 +85,14 @@ def read(task: Task) -> list[Stage]:
         started, asked = time.perf_counter(), client.requests
         rows = step()["rows_written"]
         seconds, requests = time.perf_counter() - started, client.requests - asked
-        memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        stages.append(Stage(seconds, requests, rows, memory_mb))
+        stages.append(Stage(seconds, requests, rows, peak_memory_mb()))
     return stages
+
+
+def peak_memory_mb() -> float:
+    """Return what Linux noted as the peak; ru_maxrss begins with that of the parent process."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def show(stages: list[Stage], count: int) -> None:
