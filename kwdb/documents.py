@@ -70,11 +70,14 @@ def _add_texts(connection: sa.Connection, found: Mapping[str, Document]) -> None
     bodies = sa.select(p.page_id, p.body).where(p.page_id.in_(ids), p.body.is_not(None))
     for id_, body in connection.execute(bodies):
         found[id_]["text"] = body
-    for id_, body in connection.execute(_unserved(ids)):
+    served = connection.execute(_served(ids, page_versions.c.body)).all()
+    texts = {id_: (summary, _decoded(body)) for id_, summary, body in served}
+    bare = [id_ for id_ in ids if not texts.get(id_, ("", ""))[1]]
+    for id_, body in connection.execute(_unserved(bare)) if bare else ():
         found[id_]["text"] = _decoded(body) or found[id_]["text"]
-    for id_, summary, body in connection.execute(_served(ids, page_versions.c.body)):
-        own = _decoded(body) or found[id_]["text"]
-        found[id_]["text"] = joined_text({"summary": summary, "body": own})
+    for id_, (summary, own) in texts.items():
+        body = own or found[id_]["text"]
+        found[id_]["text"] = joined_text({"summary": summary, "body": body})
 
 
 def _decoded(body: bytes) -> str:

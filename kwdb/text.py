@@ -5,6 +5,7 @@ import re
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _CREDENTIALS = re.compile(r"//[^/\s@'\"]+@")
 _HOME = re.compile(r"""(?<![\w.])(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s"'`<>:,;)\]]+""")
+_HOME_SIGNS = ("/home/", "/Users/", ":\\Users\\")
 _SECTION = re.compile(r"^## ", re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 
@@ -49,7 +50,7 @@ def first_section(markdown: str, most: int) -> str:
 
 def scrub(text: str) -> str:
     """Replace home directories, which name people, by `~`: /home/jane/x.cu gives ~/x.cu."""
-    return _HOME.sub("~", text)
+    return _HOME.sub("~", text) if any(sign in text for sign in _HOME_SIGNS) else text
 
 
 def trigrams(word: str) -> set[str]:

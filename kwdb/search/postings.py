@@ -8,18 +8,32 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from math import log
+from typing import Any
 
 import sqlalchemy as sa
+
+from kwdb.db import driver_rows
 
 Scores = dict[int, float]
 """pages.pk -> score of a phrase on that page, over 0."""
 
 # A word in an id or a title says most, then tags, headings, body. bm25 is FTS5's own, with
 # k1 = 1.2 and b = 0.75 (https://sqlite.org/fts5.html#the_bm25_function).
-_FTS5_WEIGHTS = "8.0, 8.0, 4.0, 2.0, 1.0"
+_BM25 = (
+    "SELECT rowid, -bm25(page_index, 8.0, 8.0, 4.0, 2.0, 1.0) FROM page_index "
+    "WHERE page_index MATCH ? LIMIT ?"
+)
+_ON_TOP = "{id title tags headings}"
+# The newest first: where not all are read, they are worth most.
+_KEYS = "SELECT rowid FROM page_index WHERE page_index MATCH ? ORDER BY rowid DESC LIMIT ?"
+_COUNT = (
+    "SELECT count(*), max(rowid) FROM "
+    "(SELECT rowid FROM page_index WHERE page_index MATCH ? LIMIT ?)"
+)
+_COUNTED_POSTINGS = 10_000
 # PostgreSQL's order of weights is D, C, B, A: body, headings, tags, id and title.
 _TS_WEIGHTS = "{0.25, 0.4, 0.6, 1.0}"
-# Over so many pages PostgreSQL's own estimate of a count is taken, since a count reads them all.
+# Over so many pages counts are estimated, since a count reads them all.
 _COUNTED_PAGES = 50_000
 # So many pages found by the rare words are asked for a frequent one on PostgreSQL.
 _RESCORED = 500
@@ -59,52 +73,62 @@ class Postings(ABC):
 
 
 class Fts5Postings(Postings):
-    """SQLite's FTS5."""
+    """SQLite's FTS5; bm25 reads all postings of each phrase of its query, so rare ones only."""
 
     budget = 30_000
     rare_budget = 8_000
 
+    def __init__(self, connection: sa.Connection) -> None:
+        super().__init__(connection)
+        self._scored: dict[str, Scores] = {}
+        self._counted: dict[str, int] = {}
+
     @cached_property
     def total(self) -> int:
-        """Count the rows of the document sizes, the smallest of FTS5's tables."""
-        query = sa.text("SELECT count(*) FROM page_index_docsize")
-        return int(self.connection.execute(query).scalar_one())
+        """Count the pages; where there are many, take the newest key, as keys have few gaps."""
+        newest = self._rows("SELECT max(id) FROM page_index_docsize")[0][0] or 0
+        if newest > _COUNTED_PAGES:
+            return int(newest)
+        return int(self._rows("SELECT count(*) FROM page_index_docsize")[0][0])
 
     def count(self, phrase: str) -> int:
-        """Return how many pages hold `phrase`, counting one over the budget at most."""
-        query = sa.text(
-            "SELECT count(*) FROM (SELECT 1 FROM page_index WHERE page_index MATCH :phrase"
-            " LIMIT :limit)"
-        )
-        bound = {"phrase": f'"{phrase}"', "limit": self.budget + 1}
-        return int(self.connection.execute(query, bound).scalar_one())
+        """Return how many pages hold `phrase`; a frequent one is counted on the oldest pages."""
+        if self.total <= self.budget:
+            return len(self.scores(phrase))
+        if phrase not in self._counted:
+            self._counted[phrase] = self._count(phrase)
+        return self._counted[phrase]
+
+    def _count(self, phrase: str) -> int:
+        counted, last = self._rows(_COUNT, f'"{phrase}"', _COUNTED_POSTINGS)[0]
+        is_all = counted < _COUNTED_POSTINGS
+        return int(counted if is_all else max(counted, counted * self.total / last))
 
     def scores(self, phrase: str) -> Scores:
         """Score by bm25 over the weighted columns; over the budget, pages that have it on top."""
-        found = self._score(f'"{phrase}"')
-        if len(found) < self.budget:
-            return found
-        return self._score(f'{{id title tags headings}} : "{phrase}"') or found
+        if phrase not in self._scored:
+            self._scored[phrase] = self._score(phrase)
+        return self._scored[phrase]
+
+    def _score(self, phrase: str) -> Scores:
+        if self.total <= self.budget or self.count(phrase) <= self.budget:
+            return dict(self._rows(_BM25, f'"{phrase}"', self.budget))
+        queries = (f'{_ON_TOP} : "{phrase}"', f'"{phrase}"')
+        return next(filter(None, (self._flat(phrase, query) for query in queries)), {})
 
     def scores_among(self, phrase: str, found: Mapping[str, Scores]) -> Scores:
-        """Ask for the phrase beside any of those found, which FTS5 does by leaps.
-
-        bm25 adds up over the phrases of a query, so what the others gave is taken off again.
-        """
+        """Ask for the phrase beside any of those found, which FTS5 does by leaps."""
         others = " OR ".join(f'"{one}"' for one in found)
-        scores = self._score(f'({others}) AND "{phrase}"')
-        for known in found.values():
-            for pk in known.keys() & scores.keys():
-                scores[pk] -= known[pk]
-        return scores
+        return self._flat(phrase, f'({others}) AND "{phrase}"')
 
-    def _score(self, query: str) -> Scores:
-        statement = sa.text(
-            f"SELECT rowid, -bm25(page_index, {_FTS5_WEIGHTS}) FROM page_index "  # noqa: S608
-            "WHERE page_index MATCH :query LIMIT :limit"
-        )
-        rows = self.connection.execute(statement, {"query": query, "limit": self.budget}).all()
-        return {row[0]: row[1] for row in rows}
+    def _flat(self, phrase: str, query: str) -> Scores:
+        """Score each page by rarity alone: what bm25 makes of one word in a text of mean length."""
+        rarity = self.rarity(self.count(phrase))
+        rows = self._rows(_KEYS, query, self.rare_budget)
+        return dict.fromkeys((row[0] for row in rows), rarity)
+
+    def _rows(self, statement: str, *values: str | int) -> list[tuple[Any, ...]]:
+        return driver_rows(self.connection.exec_driver_sql(statement, values))
 
 
 class TsvectorPostings(Postings):

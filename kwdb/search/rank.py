@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from itertools import pairwise
 
 from kwdb.search.postings import Postings, Scores
@@ -170,6 +171,7 @@ def final_score(
     return score
 
 
+@lru_cache(10_000)
 def stems(text: str) -> frozenset[str]:
     """Return the words of a text without their commonest English endings."""
     return frozenset(_ENDING.sub("", word) for word in fold(text).split())

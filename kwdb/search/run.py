@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from kwdb.db import driver_rows
 from kwdb.documents import read_texts
 from kwdb.models import page_links, page_versions, pages
 from kwdb.search.filters import (
@@ -214,14 +215,14 @@ def _types(
     connection: sa.Connection, keys: Sequence[int], conditions: Sequence[Condition]
 ) -> dict[int, str]:
     query = sa.select(pages.c.pk, pages.c.type).where(_among(connection, keys), *conditions)
-    return {row[0]: row[1] for row in connection.execute(query).all()}
+    return dict(driver_rows(connection.execute(query)))
 
 
 def _among(connection: sa.Connection, keys: Iterable[int]) -> Condition:
     """The condition that a page is one of `keys`, of which there may be tens of thousands."""
     if connection.dialect.name == "postgresql":
         return pages.c.pk == sa.any_(sa.cast(list(keys), ARRAY(sa.Integer)))
-    listed = sa.text("SELECT value FROM json_each(:keys)").bindparams(keys=json.dumps(list(keys)))
+    listed = sa.text("SELECT value FROM json_each(:keys)").bindparams(keys=json.dumps(sorted(keys)))
     return pages.c.pk.in_(listed.columns(sa.column("value", sa.Integer)).scalar_subquery())
 
 

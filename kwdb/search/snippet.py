@@ -20,14 +20,18 @@ def cut_snippet(text: str, terms: Sequence[Term]) -> str:
     """
     words = {word for term in terms for phrase in term.phrases for word in phrase.split()}
     lines = [line.strip() for line in text.split("\n", _LINES_READ)[:_LINES_READ]]
-    lines = [line for line in lines if any(sign.isalnum() for sign in line)]
-    if not lines:
-        return ""
-    if not words:
-        return lines[0][:_WIDTH]
+    beginnings = {word[:_STEM] for word in words}
+    telling = [line for line in lines if any(map(line[:2000].lower().__contains__, beginnings))]
+    if not telling:
+        return _first(lines)
     pattern = _pattern(words)
-    best = max(lines, key=lambda line: len({m.lower() for m in pattern.findall(line[:2000])}))
-    return _marked(best, pattern)
+    best = max(telling, key=lambda line: len({m.lower() for m in pattern.findall(line[:2000])}))
+    return _marked(best, pattern) if pattern.search(best) else _first(lines)
+
+
+def _first(lines: Sequence[str]) -> str:
+    """Return the first line that says anything."""
+    return next((line[:_WIDTH] for line in lines if any(map(str.isalnum, line))), "")
 
 
 def _pattern(words: set[str]) -> re.Pattern[str]:
