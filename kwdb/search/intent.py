@@ -16,13 +16,13 @@ _RECENT = re.compile(r"\b(?:latest|newest|recent|recently|since|new)\b")
 def read_intent(connection: sa.Connection, query: str) -> Intent:
     """Tell from its words what a query asks for.
 
-    The name of a repository or a number asks for pull requests, unless it is all there is: then
-    the thing itself is meant.
+    A number asks for pull requests, and so, less surely, does the name of a repository, unless it
+    is all there is: then the thing itself is meant.
     """
     words = fold(query)
     named = bool(_names(connection) & set(words.split())) and " " in words
     asked = bool(_PULL_REQUEST.search(words) or _NUMBER.search(words))
-    return Intent(named or asked, bool(_RECENT.search(words)))
+    return Intent(asked, named, bool(_RECENT.search(words)))
 
 
 def _names(connection: sa.Connection) -> set[str]:

@@ -17,10 +17,10 @@ from kwdb.db import driver_rows
 Scores = dict[int, float]
 """pages.pk -> score of a phrase on that page, over 0."""
 
-# A word in an id or a title says most, then tags, headings, body. bm25 is FTS5's own, with
-# k1 = 1.2 and b = 0.75 (https://sqlite.org/fts5.html#the_bm25_function).
+# A word in an id, title, tag or heading says twice what one in the body does. bm25 is FTS5's own,
+# with k1 = 1.2 and b = 0.75 (https://sqlite.org/fts5.html#the_bm25_function).
 _BM25 = (
-    "SELECT rowid, -bm25(page_index, 8.0, 8.0, 4.0, 2.0, 1.0) FROM page_index "
+    "SELECT rowid, -bm25(page_index, 2.0, 2.0, 2.0, 2.0, 1.0) FROM page_index "
     "WHERE page_index MATCH ? LIMIT ?"
 )
 _ON_TOP = "{id title tags headings}"
@@ -32,7 +32,10 @@ _COUNT = (
 )
 _COUNTED_POSTINGS = 10_000
 # PostgreSQL's order of weights is D, C, B, A: body, headings, tags, id and title.
-_TS_WEIGHTS = "{0.25, 0.4, 0.6, 1.0}"
+_TS_WEIGHTS = "{0.4, 0.7, 0.7, 1.0}"
+# How soon more of a word says no more, how much length counts, and the mean number of different
+# words on a page: k1, b and avgdl of BM25, for ts_rank in place of the number of occurrences.
+_TS_K1, _TS_B, _TS_MEAN_LENGTH = 0.25, 0.5, 54.0
 # Over so many pages counts are estimated, since a count reads them all.
 _COUNTED_PAGES = 50_000
 # So many pages found by the rare words are asked for a frequent one on PostgreSQL.
@@ -132,7 +135,7 @@ class Fts5Postings(Postings):
 
 
 class TsvectorPostings(Postings):
-    """PostgreSQL's tsvector; ts_rank knows no rarity, so each score is multiplied by it."""
+    """PostgreSQL's tsvector; ts_rank knows neither rarity nor length, so both are added."""
 
     budget = 5_000
     rare_budget = 5_000
@@ -158,7 +161,7 @@ class TsvectorPostings(Postings):
         return int(found[0]["Plan"]["Plan Rows"]) if explain else int(found)
 
     def scores(self, phrase: str) -> Scores:
-        """Score by ts_rank, flattened to rank / (rank + 1), times rarity."""
+        """Score by BM25 with ts_rank in place of the number of occurrences."""
         rows = self.connection.execute(_ts_rank(""), {"phrase": as_tsquery(phrase)} | self._limit)
         found = [(row[0], row[1]) for row in rows.all()]
         rarity = self.rarity(len(found) if len(found) < self.budget else self.count(phrase))
@@ -182,10 +185,14 @@ class TsvectorPostings(Postings):
 
 
 def _ts_rank(condition: str) -> sa.TextClause:
+    """BM25's rank (k1 + 1) / (rank + k1 (1 - b + b length / mean length)), without the rarity."""
     return sa.text(
-        f"SELECT pk, ts_rank('{_TS_WEIGHTS}', document, query, 32) "  # noqa: S608 - constants
-        "FROM page_index, to_tsquery('english', :phrase) query "
-        f"WHERE document @@ query{condition} LIMIT :limit"
+        f"SELECT pk, {_TS_K1 + 1} * rank / (rank + {_TS_K1} * "  # noqa: S608 - constants
+        f"({1 - _TS_B} + {_TS_B / _TS_MEAN_LENGTH} * length)) FROM ("
+        f"SELECT pk, ts_rank('{_TS_WEIGHTS}', document, query) AS rank,"
+        " length(document) AS length"
+        " FROM page_index, to_tsquery('english', :phrase) query"
+        f" WHERE document @@ query{condition} LIMIT :limit) AS found"
     )
 
 

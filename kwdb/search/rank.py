@@ -40,6 +40,7 @@ LINKING_PAGES = 5
 # Synthesis before sources before single pull requests, unless those were asked for.
 _TYPE_PRIORS = {"source-pr": 0.3, "source-doc": 0.8, "source-blog": 0.8, "source-contest": 0.8}
 _ASKED_PULL_REQUEST = 1.2
+_OF_NAMED_REPOSITORY = 0.5
 # A source page that is little more than a reference.
 STUB_SIGNS = 600
 _STUB = 0.25
@@ -72,9 +73,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a query asks for besides its words."""
+    """What a query asks for besides its words; `repository`: one is named in it."""
 
     pull_requests: bool = False
+    repository: bool = False
     recent: bool = False
 
 
@@ -147,6 +149,8 @@ def _of_coverage(share: float) -> float:
 def _of_type(type_: str, intent: Intent) -> float:
     if type_ == "source-pr" and intent.pull_requests:
         return _ASKED_PULL_REQUEST
+    if type_ == "source-pr" and intent.repository:
+        return _OF_NAMED_REPOSITORY
     return _TYPE_PRIORS.get(type_, 1.0)
 
 

@@ -103,8 +103,9 @@ def test_synthesis_stands_before_pull_requests_unless_they_are_asked_for() -> No
     matches = Matches({1: 1.0, 2: 1.0}, {1: 1.0, 2: 1.0}, True)
     types = {1: "source-pr", 2: "wiki-technique"}
     plain = first_scores(matches, types, Intent())
-    asked = first_scores(matches, types, Intent(pull_requests=True))
-    assert (plain[1] < plain[2], asked[1] > asked[2]) == (True, True)
+    named = first_scores(matches, types, Intent(repository=True))
+    asked = first_scores(matches, types, Intent(pull_requests=True, repository=True))
+    assert plain[1] < named[1] < named[2] < asked[1]
 
 
 def scored(page: Candidate, query: str, *terms: Term, recent: bool = False) -> float:
@@ -142,20 +143,20 @@ def test_stems_meet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "asks", "recent"),
+    ("text", "intent"),
     [
-        ("tensor memory", False, False),
-        ("which PR added stream-K", True, False),
-        ("cutlass 2472", True, False),
-        ("vllm moe kernel", True, False),
-        ("DeepGEMM", False, False),
-        ("latest flash attention", False, True),
-        ("approximate prefix", False, False),
-        ("", False, False),
+        ("tensor memory", Intent()),
+        ("which PR added stream-K", Intent(pull_requests=True)),
+        ("cutlass 2472", Intent(pull_requests=True, repository=True)),
+        ("vllm moe kernel", Intent(repository=True)),
+        ("DeepGEMM", Intent()),
+        ("latest flash attention", Intent(recent=True)),
+        ("approximate prefix", Intent()),
+        ("", Intent()),
     ],
 )
-def test_intents(world: sa.Connection, text: str, asks: bool, recent: bool) -> None:
-    assert read_intent(world, text) == Intent(asks, recent)
+def test_intents(world: sa.Connection, text: str, intent: Intent) -> None:
+    assert read_intent(world, text) == intent
 
 
 @pytest.mark.parametrize(
