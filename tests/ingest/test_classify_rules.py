@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ingest.classify.rules import RULES_DIR, TAG_FILES, read_table
 from kwdb.errors import InvalidRecordError
 
+ROOT = Path(__file__).parents[2]
 HEAD = "facet: technique\nvocabulary: [swizzling]\nplaces: {title: 1}\nrules:\n"
 
 
@@ -56,3 +58,19 @@ def test_a_bad_file(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("name", TAG_FILES)
 def test_the_tables_in_force_are_sound(name: str) -> None:
     assert read_table(RULES_DIR / f"{name}.yaml").rules
+
+
+@pytest.mark.parametrize("name", TAG_FILES)
+def test_every_tag_of_a_vocabulary_can_be_given(name: str) -> None:
+    table = read_table(RULES_DIR / f"{name}.yaml")
+    given = {rule.name for rule in table.rules} | {rule.tag for rule in table.implied}
+    words = yaml.safe_load((RULES_DIR / f"{name}.yaml").read_text(encoding="utf-8"))["vocabulary"]
+    assert given == set(words)
+
+
+def test_every_architecture_of_the_seeds_can_be_given() -> None:
+    seeds = yaml.safe_load((ROOT / "seeds" / "tags.yaml").read_text(encoding="utf-8"))
+    known = {row["name"] for row in seeds if row["facet"] == "architecture"}
+    given = {rule.name for rule in read_table(RULES_DIR / "architectures.yaml").rules}
+    # Their suffix is read as part of the architecture without it.
+    assert known - given == {"sm103a", "sm120a"}

@@ -43,6 +43,8 @@ def added(*lines: str) -> str:
         ("[Kernel] tensor memory accelerator", "tmem"),
         ("[Kernel] the Adam optimiser", "sm89"),
         ("[Kernel] Blackwell GeForce tiles", "sm100"),
+        ("[Kernel] a Turing-complete language", "sm75"),
+        ("[Kernel] 750 rows and 1100 columns", "sm110"),
     ],
 )
 def test_a_lookalike_gives_no_tag(text: str, tag: str) -> None:
@@ -61,6 +63,10 @@ def test_a_lookalike_gives_no_tag(text: str, tag: str) -> None:
         ("[Kernel] Hopper tiles", "sm90"),
         ("[Kernel] tuned for B300", "sm103"),
         ("[Kernel] GB10 tiles", "sm121"),
+        ("[Kernel] fix the sm75 configuration", "sm75"),
+        ("[Kernel] tiles for Turing", "sm75"),
+        ("[Kernel] shared memory of sm_86", "sm86"),
+        ("[Kernel] blockscaled tiles for Thor SM110", "sm110"),
         ("[Kernel] mxfp8 rows", "block-scale"),
         ("[Kernel] nvfp4 rows", "nvfp4"),
         ("[Kernel] W4A8 rows", "fp8"),
