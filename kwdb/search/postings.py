@@ -31,6 +31,8 @@ _COUNT = (
     "(SELECT rowid FROM page_index WHERE page_index MATCH ? LIMIT ?)"
 )
 _COUNTED_POSTINGS = 10_000
+# An index of so few pages is read for the scores at once, which count as well.
+_SMALL = 10_000
 # PostgreSQL's order of weights is D, C, B, A: body, headings, tags, id and title.
 _TS_WEIGHTS = "{0.4, 0.7, 0.7, 1.0}"
 # How soon more of a word says no more, how much length counts, and the mean number of different
@@ -96,7 +98,7 @@ class Fts5Postings(Postings):
 
     def count(self, phrase: str) -> int:
         """Return how many pages hold `phrase`; a frequent one is counted on the oldest pages."""
-        if self.total <= self.budget:
+        if self.total <= _SMALL:
             return len(self.scores(phrase))
         if phrase not in self._counted:
             self._counted[phrase] = self._count(phrase)
@@ -114,13 +116,16 @@ class Fts5Postings(Postings):
         return self._scored[phrase]
 
     def _score(self, phrase: str) -> Scores:
-        if self.total <= self.budget or self.count(phrase) <= self.budget:
+        if self.total <= _SMALL or self.count(phrase) <= self.budget:
             return dict(self._rows(_BM25, f'"{phrase}"', self.budget))
         queries = (f'{_ON_TOP} : "{phrase}"', f'"{phrase}"')
         return next(filter(None, (self._flat(phrase, query) for query in queries)), {})
 
     def scores_among(self, phrase: str, found: Mapping[str, Scores]) -> Scores:
         """Ask for the phrase beside any of those found, which FTS5 does by leaps."""
+        if self.total <= _SMALL:
+            keys = set().union(*found.values())
+            return {pk: score for pk, score in self.scores(phrase).items() if pk in keys}
         others = " OR ".join(f'"{one}"' for one in found)
         return self._flat(phrase, f'({others}) AND "{phrase}"')
 

@@ -42,6 +42,8 @@ from kwdb.text import fold
 # So many of the pages that matched are looked at more closely.
 _RANKED = 100
 _FLOOR_AMONG = 20
+# So many signs of a query are read; it has its say in far fewer.
+_READ_SIGNS = 4_000
 # So many of the pages that matched go through the filters.
 _LOOKED_AT = 10_000
 # A word on so few pages may be a slip where a near one is on so many times more.
@@ -95,7 +97,7 @@ def search_pages(
     Raises:
         UnknownValueError: a filter names something that is not known.
     """
-    filters = filters or Filters()
+    filters, text = filters or Filters(), text[:_READ_SIGNS]
     conditions = build_conditions(connection, filters)
     if not text.strip():
         return _list_pages(connection, filters, conditions, limit)

@@ -12,6 +12,7 @@ def crowded(world: sa.Connection, monkeypatch: pytest.MonkeyPatch) -> Fts5Postin
     """The index over a budget of three pages; a word on more than five is counted on part."""
     monkeypatch.setattr(Fts5Postings, "budget", 3)
     monkeypatch.setattr(postings, "_COUNTED_POSTINGS", 5)
+    monkeypatch.setattr(postings, "_SMALL", 3)
     return Fts5Postings(world)
 
 
@@ -52,3 +53,17 @@ def test_a_small_index_is_read_once_for_count_and_score(
     held = index.count("zebrawood")
     monkeypatch.setattr(index, "_rows", None)
     assert len(index.scores("zebrawood")) == held == len(pages_with(world, "zebrawood"))
+
+
+def test_a_small_index_knows_the_full_score_of_a_word_beside_others(world: sa.Connection) -> None:
+    index = Fts5Postings(world)
+    rare, common = index.scores("quagga"), index.scores("zebrawood")
+    beside = index.scores_among("zebrawood", {"quagga": rare})
+    assert beside == {pk: common[pk] for pk in rare.keys() & common.keys()}
+
+
+def test_a_word_beside_others_adds_its_rarity(world: sa.Connection, crowded: Fts5Postings) -> None:
+    rare = crowded.scores("quagga")
+    beside = crowded.scores_among("zebrawood", {"quagga": rare})
+    assert beside.keys() == rare.keys() & pages_with(world, "zebrawood")
+    assert set(beside.values()) == {crowded.rarity(crowded.count("zebrawood"))}

@@ -197,8 +197,7 @@ def test_pages_found_beside_rare_words_score_as_if_alone(
     rare, common = scores_of("quagga"), scores_of("zebrawood")
     beside = index.scores_among("zebrawood", {"quagga": rare})
     assert beside.keys() == rare.keys() & common.keys()
-    # On SQLite by rarity alone, whatever the column and how often.
-    assert all(common[pk] / 3 <= score <= 3 * common[pk] for pk, score in beside.items())
+    assert all(score == pytest.approx(common[pk], rel=1e-4) for pk, score in beside.items())
 
 
 @pytest.fixture
