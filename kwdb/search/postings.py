@@ -40,6 +40,9 @@ _TS_WEIGHTS = "{0.4, 0.7, 0.7, 1.0}"
 _TS_K1, _TS_B, _TS_MEAN_LENGTH = 0.25, 0.5, 54.0
 # Over so many pages counts are estimated, since a count reads them all.
 _COUNTED_PAGES = 50_000
+# Of the pages that hold the words of a phrase so many are read on PostgreSQL, to see whether they
+# stand side by side there; its index does not know.
+_READ_FOR_PHRASE = 20_000
 # So many pages found by the rare words are asked for a frequent one on PostgreSQL.
 _RESCORED = 500
 
@@ -167,7 +170,7 @@ class TsvectorPostings(Postings):
 
     def scores(self, phrase: str) -> Scores:
         """Score by BM25 with ts_rank in place of the number of occurrences."""
-        rows = self.connection.execute(_ts_rank(""), {"phrase": as_tsquery(phrase)} | self._limit)
+        rows = self.connection.execute(_ts_rank(""), self._asked(phrase))
         found = [(row[0], row[1]) for row in rows.all()]
         rarity = self.rarity(len(found) if len(found) < self.budget else self.count(phrase))
         return {pk: rarity * score for pk, score in found}
@@ -179,14 +182,15 @@ class TsvectorPostings(Postings):
             for pk, score in known.items():
                 sums[pk] = sums.get(pk, 0.0) + score
         among = heapq.nlargest(_RESCORED, sums, key=lambda pk: (sums[pk], -pk))
-        bound = {"phrase": as_tsquery(phrase), "among": among} | self._limit
+        bound = self._asked(phrase) | {"among": among}
         rows = self.connection.execute(_ts_rank(" AND pk = ANY(:among)"), bound).all()
         rarity = self.rarity(self.count(phrase))
         return {row[0]: rarity * row[1] for row in rows}
 
-    @property
-    def _limit(self) -> dict[str, object]:
-        return {"limit": self.budget}
+    def _asked(self, phrase: str) -> dict[str, object]:
+        words = as_tsquery(phrase).replace("<->", "&")
+        bound = {"phrase": as_tsquery(phrase), "words": words}
+        return bound | {"read": _READ_FOR_PHRASE, "limit": self.budget}
 
 
 def _ts_rank(condition: str) -> sa.TextClause:
@@ -196,8 +200,9 @@ def _ts_rank(condition: str) -> sa.TextClause:
         f"({1 - _TS_B} + {_TS_B / _TS_MEAN_LENGTH} * length)) FROM ("
         f"SELECT pk, ts_rank('{_TS_WEIGHTS}', document, query) AS rank,"
         " length(document) AS length"
-        " FROM page_index, to_tsquery('english', :phrase) query"
-        f" WHERE document @@ query{condition} LIMIT :limit) AS found"
+        " FROM (SELECT pk, document FROM page_index"
+        f" WHERE document @@ to_tsquery('english', :words){condition} LIMIT :read) AS near,"
+        " to_tsquery('english', :phrase) query WHERE document @@ query LIMIT :limit) AS found"
     )
 
 

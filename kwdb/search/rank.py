@@ -114,14 +114,18 @@ def _add_term(
     best: Scores = {}
     for place, phrase in enumerate(term.phrases):
         scores = postings.scores(phrase) if is_rare else postings.scores_among(phrase, found)
-        factor = _ALIAS if place else 1.0
-        for pk, score in scores.items():
-            best[pk] = max(best.get(pk, 0.0), factor * score)
+        best = _bettered(best, scores, _ALIAS) if place else dict(scores)
         if is_rare and scores:
             found[phrase] = scores
     for pk, score in best.items():
         matches.scores[pk] = matches.scores.get(pk, 0.0) + score
         matches.coverage[pk] = matches.coverage.get(pk, 0.0) + share
+
+
+def _bettered(best: Scores, scores: Scores, factor: float) -> Scores:
+    """Return the better of `best` and `factor` times `scores`, page by page."""
+    more = {pk: factor * score for pk, score in scores.items()}
+    return best | {pk: max(best.get(pk, 0.0), score) for pk, score in more.items()}
 
 
 def _add_pairs(postings: Postings, terms: Sequence[Term], scores: Scores) -> None:
@@ -135,10 +139,10 @@ def _add_pairs(postings: Postings, terms: Sequence[Term], scores: Scores) -> Non
 
 def first_scores(matches: Matches, types: Mapping[int, str], intent: Intent) -> Scores:
     """Return pk -> score by words, coverage and kind of page, for the pages of `types`."""
-    return {
-        pk: matches.scores[pk] * _of_coverage(matches.coverage[pk]) * _of_type(type_, intent)
-        for pk, type_ in types.items()
-    }
+    scores, coverage = matches.scores, matches.coverage
+    of_coverage = {share: _of_coverage(share) for share in set(coverage.values())}
+    of_type = {type_: _of_type(type_, intent) for type_ in set(types.values())}
+    return {pk: scores[pk] * of_coverage[coverage[pk]] * of_type[types[pk]] for pk in types}
 
 
 def _of_coverage(share: float) -> float:

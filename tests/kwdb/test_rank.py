@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwdb.search import Filters, search_pages
+from kwdb.search import Filters, postings, search_pages
 from kwdb.search.intent import read_intent
 from kwdb.search.postings import Postings, Scores, open_postings
 from kwdb.search.rank import (
@@ -50,9 +50,9 @@ class FakePostings(Postings):
 
 
 def matched(index: Mapping[str, Scores], *terms: Term) -> Matches:
-    postings = FakePostings(index)
-    counts = [sum(postings.count(phrase) for phrase in term.phrases) for term in terms]
-    return match_terms(postings, terms, counts)
+    fake = FakePostings(index)
+    counts = [sum(fake.count(phrase) for phrase in term.phrases) for term in terms]
+    return match_terms(fake, terms, counts)
 
 
 def test_scores_of_terms_add_up_and_the_best_phrase_of_a_term_counts() -> None:
@@ -198,6 +198,19 @@ def test_pages_found_beside_rare_words_score_as_if_alone(
     beside = index.scores_among("zebrawood", {"quagga": rare})
     assert beside.keys() == rare.keys() & common.keys()
     assert all(score == pytest.approx(common[pk], rel=1e-4) for pk, score in beside.items())
+
+
+@pytest.mark.parametrize(
+    "world_url", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+def test_of_the_pages_with_the_words_of_a_phrase_so_many_are_read(
+    world: sa.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = open_postings(world).scores("tensor memory")
+    monkeypatch.setattr(postings, "_READ_FOR_PHRASE", 5)
+    part = open_postings(world).scores("tensor memory")
+    assert len(whole) > 5 >= len(part)
+    assert part.keys() < whole.keys()
 
 
 @pytest.fixture
