@@ -10,18 +10,21 @@ from kwdb.text import fold
 
 _PULL_REQUEST = re.compile(r"\b(?:prs?|pull requests?|commits?|patch(?:es)?|merged|landed)\b")
 _NUMBER = re.compile(r"(?:^|\s)\d{2,6}(?:\s|$)")
+_REFERENCE = re.compile(r"#\d|^\s*\d+\s*$")
 _RECENT = re.compile(r"\b(?:latest|newest|recent|recently|since|new)\b")
 
 
 def read_intent(connection: sa.Connection, query: str) -> Intent:
     """Tell from its words what a query asks for.
 
-    A number asks for pull requests, and so, less surely, does the name of a repository, unless it
-    is all there is: then the thing itself is meant.
+    The name of a repository asks for pull requests, more surely with a number, unless it is all
+    there is: then the thing itself is meant. A number alone or behind # asks for them, too; one
+    among other words is a size as a rule.
     """
     words = fold(query)
     named = bool(_names(connection) & set(words.split())) and " " in words
-    asked = bool(_PULL_REQUEST.search(words) or _NUMBER.search(words))
+    numbered = bool(_REFERENCE.search(query) or (named and _NUMBER.search(words)))
+    asked = numbered or bool(_PULL_REQUEST.search(words))
     return Intent(asked, named, bool(_RECENT.search(words)))
 
 

@@ -61,7 +61,10 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A page that matched, with what its rank depends on besides the words."""
+    """A page that matched, with what its rank depends on besides the words.
+
+    `aliases` are those of its own names that the query holds.
+    """
 
     pk: int
     id: str
@@ -69,6 +72,7 @@ class Candidate:
     title: str
     published_on: date | None
     is_stub: bool
+    aliases: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +168,7 @@ def final_score(
     """Return `score` times what title, name, fullness and, where asked for, age make of it."""
     wanted, held = stems(query), stems(f"{candidate.title} {candidate.id}")
     score *= 1 + _TITLE * len(wanted & held) / max(1, len(wanted))
-    folded, name = fold(query), fold(candidate.id.partition("-")[2])
-    if folded in (fold(candidate.title), name, fold(candidate.id)):
-        score *= _EXACT
-    elif any(name in term.phrases for term in terms):
-        score *= _NAMED
+    score *= _of_name(candidate, query, terms)
     if candidate.is_stub:
         score *= _STUB
     if intent.recent:
@@ -177,6 +177,21 @@ def final_score(
         )
         score *= 0.5 ** (max(age, 0) / _HALF_LIFE_DAYS)
     return score
+
+
+def _of_name(candidate: Candidate, query: str, terms: Sequence[Term]) -> float:
+    """Return the factor for a page whose name, alias or title the query is, or has as a term."""
+    name = _folded(candidate.id.partition("-")[2])
+    titles = (_folded(candidate.title), _folded(candidate.id))
+    if _folded(query) in (*titles, name, *candidate.aliases):
+        return _EXACT
+    named = any(one in term.phrases for term in terms for one in (name, *candidate.aliases))
+    # `tcgen05-mma` is the page of the tcgen05 that "UMMA" stands for.
+    meant = any(name.startswith(f"{one} ") for term in terms for one in term.phrases[1:])
+    return _NAMED if named or meant else 1.0
+
+
+_folded = lru_cache(10_000)(fold)
 
 
 @lru_cache(10_000)

@@ -1,17 +1,16 @@
 """Run a search: terms, matches, filters, rank, links, and a snippet from the text of each hit."""
 
 import heapq
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from kwdb.db import driver_rows
 from kwdb.documents import read_texts
-from kwdb.models import page_links, page_versions, pages
+from kwdb.models import pages
+from kwdb.search.candidates import among, read_aliases, read_candidates, read_links
 from kwdb.search.filters import (
     Condition,
     Filters,
@@ -24,7 +23,6 @@ from kwdb.search.postings import Postings, Scores, open_postings
 from kwdb.search.rank import (
     FLOOR,
     LINKING_PAGES,
-    STUB_SIGNS,
     Candidate,
     Intent,
     Matches,
@@ -49,7 +47,6 @@ _LOOKED_AT = 10_000
 # A word on so few pages may be a slip where a near one is on so many times more.
 _FEW = 3
 _LIKELIER = 30
-_CITING_TYPES = ("source-doc", "source-blog", "source-contest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +194,17 @@ def _rank(
 ) -> list[tuple[Candidate, float]]:
     """Order the pages chosen, with those that the best of them link with."""
     today = datetime.now(UTC).date()
-    found = _candidates(connection, [_among(connection, scores)])
+    named = read_aliases(connection, query.text, query.terms)
+    found = read_candidates(connection, [among(connection, scores)], named)
     final = {
         one.id: final_score(one, scores[one.pk], query.text, query.terms, intent, today)
         for one in found.values()
     }
     best = {id_: final[id_] for id_ in heapq.nlargest(LINKING_PAGES, final, key=final.__getitem__)}
-    gains = link_bonuses(best, _links(connection, best))
+    gains = link_bonuses(best, read_links(connection, best))
     linked = [id_ for id_ in gains if id_ not in found]
-    found |= _candidates(connection, [pages.c.id.in_(linked), *conditions]) if linked else {}
+    if linked:
+        found |= read_candidates(connection, [pages.c.id.in_(linked), *conditions], named)
     for id_, candidate in found.items():
         gain = stub_bonus(gains.get(id_, 0.0), is_stub=candidate.is_stub)
         final[id_] = final.get(id_, 0.0) + gain
@@ -216,47 +215,8 @@ def _rank(
 def _types(
     connection: sa.Connection, keys: Sequence[int], conditions: Sequence[Condition]
 ) -> dict[int, str]:
-    query = sa.select(pages.c.pk, pages.c.type).where(_among(connection, keys), *conditions)
+    query = sa.select(pages.c.pk, pages.c.type).where(among(connection, keys), *conditions)
     return dict(driver_rows(connection.execute(query)))
-
-
-def _among(connection: sa.Connection, keys: Iterable[int]) -> Condition:
-    """The condition that a page is one of `keys`, of which there may be tens of thousands."""
-    if connection.dialect.name == "postgresql":
-        return pages.c.pk == sa.any_(sa.cast(list(keys), ARRAY(sa.Integer)))
-    listed = sa.text("SELECT value FROM json_each(:keys)").bindparams(keys=json.dumps(sorted(keys)))
-    return pages.c.pk.in_(listed.columns(sa.column("value", sa.Integer)).scalar_subquery())
-
-
-def _candidates(connection: sa.Connection, conditions: Sequence[Condition]) -> dict[str, Candidate]:
-    p = pages.c
-    query = sa.select(p.pk, p.id, p.type, p.title, p.published_on).where(*conditions)
-    rows = connection.execute(query).all()
-    full = _full_pages(connection, [row.id for row in rows if row.type in _CITING_TYPES])
-    return {
-        row.id: Candidate(*row, is_stub=row.type in _CITING_TYPES and row.id not in full)
-        for row in rows
-    }
-
-
-def _full_pages(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
-    v = page_versions.c
-    query = (
-        sa.select(v.page_id)
-        .distinct()
-        .where(v.page_id.in_(ids), v.retired_at.is_(None), sa.func.length(v.body) >= STUB_SIGNS)
-    )
-    return set(connection.execute(query).scalars())
-
-
-def _links(connection: sa.Connection, ids: Collection[str]) -> list[tuple[str, str]]:
-    link = page_links.c
-    query = (
-        sa.select(link.page_id, link.target)
-        .distinct()
-        .where(sa.or_(link.page_id.in_(ids), link.target.in_(ids)))
-    )
-    return [(page, target) for page, target in connection.execute(query) if page != target]
 
 
 def _hits(
@@ -282,7 +242,7 @@ def _excluded(
     if not filters.architecture:
         return {}
     rest = build_conditions(connection, replace(filters, architecture=None))
-    rest += [] if scores is None else [_among(connection, scores)]
+    rest += [] if scores is None else [among(connection, scores)]
     counts = {"unknown": _count(connection, [*rest, without_architecture()])}
     left_out = family_only(connection, filters)
     if left_out is not None:

@@ -119,6 +119,22 @@ def test_title_name_and_fullness_count() -> None:
     assert scored(replace(PAGE, is_stub=True), "bank conflicts") < plain
 
 
+def test_a_page_is_found_by_its_own_names() -> None:
+    page = replace(PAGE, aliases=frozenset({"xor layout"}))
+    assert scored(page, "XOR layout") == 3 * scored(PAGE, "XOR layout")
+    term = Term(("xor layout",))
+    assert scored(page, "how the xor layout works", term) == pytest.approx(
+        2 * scored(PAGE, "how the xor layout works", term)
+    )
+
+
+def test_a_page_is_found_by_what_an_alias_stands_for() -> None:
+    page = replace(PAGE, id="hw-tcgen05-mma", title="The instruction")
+    umma, typed = Term(("umma", "tcgen05")), Term(("tcgen05",))
+    assert scored(page, "umma", umma) == 2 * scored(page, "umma")
+    assert scored(page, "umma", typed) == scored(page, "umma")
+
+
 def test_what_is_new_counts_only_where_asked_for() -> None:
     new, old = (replace(PAGE, published_on=DAY - timedelta(days=days)) for days in (10, 900))
     assert scored(new, "x") == scored(old, "x") == scored(PAGE, "x")
@@ -148,6 +164,10 @@ def test_stems_meet() -> None:
         ("tensor memory", Intent()),
         ("which PR added stream-K", Intent(pull_requests=True)),
         ("cutlass 2472", Intent(pull_requests=True, repository=True)),
+        ("vllm#20646", Intent(pull_requests=True, repository=True)),
+        ("2472", Intent(pull_requests=True)),
+        ("fixed in #2472", Intent(pull_requests=True)),
+        ("128 bit loads", Intent()),
         ("vllm moe kernel", Intent(repository=True)),
         ("DeepGEMM", Intent()),
         ("latest flash attention", Intent(recent=True)),
