@@ -6,7 +6,7 @@ The examples of `make test` are few; KWDB_TEST_EXAMPLES=2000 runs them long (`ma
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -121,12 +121,18 @@ def test_in_the_end_the_database_holds_what_github_has(
 ) -> None:
     repository = begin(script, github)
     subject = Subject(engine, github, repository, tmp_path)
-    play(script, github, repository, lambda: subject.read(make_client(github)))
-    until_quiet(lambda: subject.read(make_client(github)))
+    play(script, github, repository, partial(read, subject))
+    until_quiet(partial(read, subject))
     assert subject.stored() == subject.expected()
     before = len(github.requests)
-    assert subject.read(make_client(github))["rows_written"] == 0
+    assert read(subject)["rows_written"] == 0
     assert len(github.requests) - before == 1
+
+
+def read(subject: Subject, **patience: float) -> dict[str, Any]:
+    """Run once, with connections of its own: thousands of examples leave none open."""
+    with closing(make_client(subject.emulator, **patience)) as client:
+        return subject.read(client)
 
 
 class Naive:
@@ -152,9 +158,9 @@ def loses_rows(script: Script, emulator: Emulator) -> bool:
     """Whether the naive walk has other rows than GitHub when all is quiet."""
     repository = begin(script, emulator)
     naive = Naive(repository)
-    client = make_client(emulator)
-    play(script, emulator, repository, lambda: naive.read(client))
-    naive.read(client), naive.read(client)
+    with closing(make_client(emulator)) as client:
+        play(script, emulator, repository, partial(naive.read, client))
+        naive.read(client), naive.read(client)
     shown = {number: pull.title for number, pull in repository.pulls.items()}
     return {number: title for number, (title, _) in naive.rows.items()} != shown
 
@@ -173,8 +179,8 @@ def test_the_walk_that_others_do_loses_rows(
     script = find(without_faults, lambda s: loses_rows(s, github), settings=search)
     repository = begin(script, github)
     subject = Subject(engine, github, repository, tmp_path)
-    play(script, github, repository, lambda: subject.read(make_client(github)))
-    until_quiet(lambda: subject.read(make_client(github)))
+    play(script, github, repository, partial(read, subject))
+    until_quiet(partial(read, subject))
     assert subject.stored() == subject.expected()
 
 
@@ -217,10 +223,6 @@ def test_killed_at_any_statement_and_run_again(
     assert statement > 50
 
 
-def read(subject: Subject) -> dict[str, Any]:
-    return subject.read(make_client(subject.emulator))
-
-
 def run_until_killed(subject: Subject, statement: int) -> bool:
     """Play the story; return whether it had so many statements."""
     with killed_at(subject.engine, statement):
@@ -244,7 +246,7 @@ def test_a_run_raises_nothing_for_what_github_does(
 
     def run() -> None:
         try:
-            counts = subject.read(make_client(github, attempts=2))
+            counts = read(subject, attempts=2)
         except IngestError as exc:
             raise AssertionError("raised") from exc
         gaps = subject.gaps()
