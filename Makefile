@@ -14,7 +14,7 @@ test: .venv/test check  ## lint, types, layering and the whole suite
 	$(BIN)/python -m pytest -q -n 2
 
 test-long: .venv/test  ## the property tests of the harvest with 2,000 examples each
-	KWDB_TEST_EXAMPLES=2000 $(BIN)/python -m pytest -q tests/ingest/test_pulls_properties.py
+	KWDB_TEST_EXAMPLES=2000 $(BIN)/python -m pytest -q -n 2 tests/ingest/test_pulls_properties.py
 
 check: .venv/test  ## lint, types, layering
 	$(BIN)/ruff check .
